@@ -1,0 +1,63 @@
+"""Every error that Onlooker raises on purpose.
+
+    OnlookerError
+    ├── BadValue (also a ValueError)        a parameter or an argument that cannot be used
+    │   ├── BadVector                       not numbers, empty, NaN, infinite
+    │   │   └── WrongVectorLength           another length than the learner knows
+    │   └── BadName                         empty, or not a string
+    ├── LabelConflict                       two names at one place
+    ├── NotFound (also a LookupError)       no such name, vertex or labeled example
+    ├── Incompatible                        learners that cannot become one
+    └── SnapshotError                       a file that is not a whole, sound snapshot
+
+An error is a sentence to a person: what, which value, what now. The learner that raised it is
+unchanged.
+"""
+
+
+class OnlookerError(Exception):
+    """The root of the family: catch this one to catch them all."""
+
+
+class BadValue(OnlookerError, ValueError):
+    """A parameter or an argument that cannot be used."""
+
+
+class BadVector(BadValue):
+    """A vector that is not a row of finite numbers."""
+
+
+class WrongVectorLength(BadVector):
+    """A vector of another length than the learner knows.
+
+    >>> raise WrongVectorLength(3, 128)
+    Traceback (most recent call last):
+    ...
+    onlooker.errors.WrongVectorLength: this learner knows vectors of length 128, got one ...
+    """
+
+    def __init__(self, got: int, expected: int) -> None:
+        super().__init__(
+            f"this learner knows vectors of length {expected}, got one of length {got}; "
+            "were the labeled examples prepared with the same features?"
+        )
+
+
+class BadName(BadValue):
+    """A name that is empty or not a string."""
+
+
+class LabelConflict(OnlookerError):
+    """Two names for examples at the same place."""
+
+
+class NotFound(OnlookerError, LookupError):
+    """No such name, vertex or labeled example."""
+
+
+class Incompatible(OnlookerError):
+    """Two learners that cannot become one: other features, kernel, sink or vector length."""
+
+
+class SnapshotError(OnlookerError):
+    """A file that is not a whole, sound snapshot of a version we read."""

@@ -1,0 +1,349 @@
+"""Arrays and a readable header in one file that is either whole or refused.
+
+    onlooker snapshot 1                     what it is, and the version of the format
+    sha256 9f86d081884c7d65...              of every byte after this line
+    header 00000398 bytes                   how long the JSON is, padding included
+    {"header": {...}, "arrays": [...]}      per array: name, dtype, shape, offset
+    (raw bytes)                             little-endian, C order, each array aligned to 64
+
+Offsets count from the end of the JSON. Nothing in the file is code, so a stranger's snapshot can
+be wrong but cannot act. The digest finds damage, not malice (anybody can compute one), which is
+why every size is checked against the size of the file before memory is asked for.
+"""
+
+import hashlib
+import json
+import logging
+import math
+import os
+import re
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from reprlib import repr as brief  # a hostile value must not fill the screen
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker.errors import SnapshotError
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+_Bytes: TypeAlias = bytes | memoryview
+_Place: TypeAlias = tuple[int, np.dtype[Any], tuple[int, ...]]  # offset, dtype, shape
+
+FORMAT_VERSION = 1
+_ALIGNMENT = 64
+_MAX_HEADER = 16 << 20
+_MAX_DIMENSIONS = 64
+_DTYPES = {
+    name: np.dtype(name).newbyteorder("<")
+    for name in ("bool", "uint8", "int32", "int64", "float32", "float64")
+}
+_MAGIC = re.compile(rb"onlooker snapshot ([1-9]\d{0,8})\n")
+_DIGEST = re.compile(rb"sha256 ([0-9a-f]{64})\n")
+_LENGTH = re.compile(rb"header (\d{8}) bytes\n")
+_LINE = 128  # longer than any of the three
+_UNSIGNED = len("onlooker snapshot 1\nsha256 \n") + 64
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Snapshot:
+    """What a snapshot file holds.
+
+    >>> Snapshot({"sink": 0.1}, {"radius": np.array(2.0)}).header["sink"]
+    0.1
+    """
+
+    header: dict[str, Json]
+    arrays: dict[str, NDArray[Any]]
+
+
+def write(
+    path: str | os.PathLike[str], header: Mapping[str, Json], arrays: Mapping[str, NDArray[Any]]
+) -> None:
+    """Put header and arrays into one file, all at once or not at all.
+
+    An existing file is replaced in one step and keeps its mode; a link is followed. A new file is
+    for its owner's eyes only, since what people save may be faces. After an error the old file is
+    as it was.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(Path(folder, "door"), {"names": ["ana"]}, {"centers": np.zeros((2, 3))})
+    ...     Path(folder, "door").read_bytes()[:19]
+    b'onlooker snapshot 1'
+    """
+    with _errors_about("write", path, "check the folder, its permissions and the free space"):
+        _replace(Path(path), _encoded(header, arrays))
+
+
+def read(path: str | os.PathLike[str], *, max_bytes: int = 4 << 30) -> Snapshot:
+    """Header and arrays of a file that `write` made; anything less than whole is an error.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(Path(folder, "door"), {"names": ["ana"]}, {"centers": np.zeros((2, 3))})
+    ...     snapshot = read(Path(folder, "door"))
+    >>> snapshot.header, snapshot.arrays["centers"].shape
+    ({'names': ['ana']}, (2, 3))
+    """
+    with _errors_about("read", path, "check the path and its permissions, or save one there first"):
+        _require_regular(os.stat(path))  # before opening: a pipe would make us wait forever
+        with open(path, "rb") as file:
+            return _decoded(file, max_bytes)
+
+
+@contextmanager
+def _errors_about(verb: str, path: str | os.PathLike[str], advice: str) -> Iterator[None]:
+    """Every failure names the file; the operating system's come with advice."""
+    try:
+        yield
+    except SnapshotError as error:
+        raise SnapshotError(f"cannot {verb} snapshot {path}: {error}") from error.__cause__
+    except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise SnapshotError(f"cannot {verb} snapshot {path}: {reason}; {advice}") from error
+
+
+def _require_regular(status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a device or a pipe"
+        raise SnapshotError(f"it is {kind}, not a file; give the path of a file")
+
+
+def _damaged(what: str) -> SnapshotError:
+    return SnapshotError(f"{what}; it is damaged or was edited: save it again or restore a backup")
+
+
+def _aligned(position: int) -> int:
+    return -(-position // _ALIGNMENT) * _ALIGNMENT
+
+
+# Writing
+
+
+def _encoded(header: Mapping[str, Json], arrays: Mapping[str, NDArray[Any]]) -> list[_Bytes]:
+    """The file as a list of buffers, so that large arrays are not copied."""
+    entries: list[Json] = []
+    body: list[_Bytes] = []
+    end = 0
+    for name, given in arrays.items():
+        array = _little_endian(name, given)
+        start = _aligned(end)
+        shape: list[Json] = list(array.shape)
+        entries.append({"name": name, "dtype": array.dtype.name, "shape": shape, "offset": start})
+        body += [bytes(start - end), array.reshape(-1).view(np.uint8).data]
+        end = start + array.nbytes
+    signed = [_header_bytes({"header": dict(header), "arrays": entries}), *body]
+    digest = hashlib.sha256()
+    for part in signed:
+        digest.update(part)
+    first = f"onlooker snapshot {FORMAT_VERSION}\nsha256 {digest.hexdigest()}\n"
+    return [first.encode(), *signed]
+
+
+def _little_endian(name: Any, array: Any) -> NDArray[Any]:
+    kind = array.dtype.name if isinstance(array, np.ndarray) else type(array).__name__
+    if not isinstance(name, str) or not isinstance(array, np.ndarray) or kind not in _DTYPES:
+        raise SnapshotError(
+            f"array {brief(name)} is {kind}; give it a string as name and one of {list(_DTYPES)}"
+        )
+    if array.dtype == np.bool_:
+        array = np.asarray(array.view(np.uint8) != 0)  # numpy tolerates other bytes, read does not
+    return np.asarray(array, _DTYPES[kind], order="C")  # ascontiguousarray would lose the 0-d shape
+
+
+def _header_bytes(document: dict[str, Json]) -> bytes:
+    """The length line and the JSON, padded so that the arrays begin at a multiple of 64."""
+    try:
+        text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+        raw = text.encode("utf-8", "surrogatepass")  # file names may carry half characters
+        if _from_json(raw) != document:  # tuples and numbers as keys change silently
+            raise ValueError("it would come back changed")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SnapshotError(
+            f"the header does not fit JSON ({error}); use only dict with string keys, list, str, "
+            "int, finite float, bool and None"
+        ) from error
+    before = _UNSIGNED + len("header 00000000 bytes\n")
+    length = _aligned(before + len(raw) + 1) - before
+    if length > _MAX_HEADER:
+        raise SnapshotError(
+            f"its header has {length} bytes, over {_MAX_HEADER}; use arrays instead"
+        )
+    return f"header {length:08d} bytes\n".encode() + raw.ljust(length - 1) + b"\n"
+
+
+def _replace(path: Path, parts: list[_Bytes]) -> None:
+    target = Path(os.path.realpath(path))  # replacing a link would leave the real file behind
+    mode = _mode_of(target)
+    descriptor, temporary = tempfile.mkstemp(prefix=".onlooker-", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.chmod(temporary, mode)
+            os.fsync(file.fileno())  # the name must never point at bytes that are not on disk
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(target.parent)
+
+
+def _mode_of(target: Path) -> int:
+    try:
+        status = os.stat(target)
+    except FileNotFoundError:
+        return stat.S_IRUSR | stat.S_IWUSR
+    _require_regular(status)
+    return stat.S_IMODE(status.st_mode)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name survive a power cut, where the system lets us."""
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:  # the new file is whole and in place: too late to call it a failure
+        logging.getLogger("onlooker").warning("saved, but cannot sync %s: %s", folder, error)
+
+
+# Reading
+
+
+def _decoded(file: BufferedReader, max_bytes: int) -> Snapshot:
+    size = os.fstat(file.fileno()).st_size
+    if size > max_bytes:
+        raise SnapshotError(f"it has {size} bytes, the limit is {max_bytes}; raise max_bytes")
+    _check_version(file.readline(_LINE))
+    _check_digest(file)
+    header, lines = _read_header(file, size)
+    start = file.tell()
+    # The whole table is checked before the first array is allocated.
+    places = _places(lines, size - start)
+    return Snapshot(header, {name: _read_array(file, start, *at) for name, at in places.items()})
+
+
+def _check_version(line: bytes) -> None:
+    match = _MAGIC.fullmatch(line)
+    if match is None:
+        raise SnapshotError(f"it begins with {line[:20]!r}, so it is not one; give one that is")
+    if (version := int(match[1])) != FORMAT_VERSION:
+        raise SnapshotError(
+            f"it has format version {version}, this Onlooker reads version {FORMAT_VERSION}; "
+            f"update Onlooker, or save it again with one that writes version {FORMAT_VERSION}"
+        )
+
+
+def _check_digest(file: BufferedReader) -> None:
+    """Compare, and go back to where the signed bytes begin.
+
+    Reading twice keeps a refused file from ever being in memory as a whole. It is safe because
+    `write` replaces files and never changes one that somebody has open.
+    """
+    match = _DIGEST.fullmatch(file.readline(_LINE))
+    if match is None:
+        raise _damaged("its second line is not a SHA-256")
+    found, promised = hashlib.file_digest(file, "sha256").hexdigest(), match[1].decode()
+    if found != promised:
+        raise _damaged(f"its SHA-256 is {found[:12]}... instead of {promised[:12]}...")
+    file.seek(_UNSIGNED)
+
+
+def _read_header(file: BufferedReader, size: int) -> tuple[dict[str, Json], list[Json]]:
+    match = _LENGTH.fullmatch(file.readline(_LINE))
+    length = int(match[1]) if match else -1
+    room = min(_MAX_HEADER, size - file.tell())
+    if not 0 <= length <= room or (file.tell() + length) % _ALIGNMENT:
+        raise _damaged(f"its header claims {length} bytes where at most {room} can be")
+    try:
+        document = _from_json(file.read(length))
+    except (ValueError, RecursionError) as error:
+        raise _damaged(f"its header is not JSON we read ({error})") from error
+    match document:
+        case {"header": dict(header), "arrays": list(lines), **others} if not others:
+            return header, lines
+    raise _damaged("its header is not made of header and arrays")
+
+
+def _from_json(raw: bytes) -> Json:
+    """JSON without its loose ends, so that what a person sees in the file is what we read."""
+    found: Json = json.loads(
+        raw.decode("utf-8", "surrogatepass"),
+        object_pairs_hook=_without_duplicates,
+        parse_float=_finite,
+        parse_constant=_finite,
+    )
+    return found
+
+
+def _without_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key appears twice")
+    return result
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):  # NaN, Infinity, and 1e999, which Python reads as infinite
+        raise ValueError(f"{brief(text)} is not a finite number")
+    return value
+
+
+def _places(lines: list[Json], room: int) -> dict[str, _Place]:
+    """Offset, dtype and shape of every array.
+
+    There is one right place for each array, the next multiple of 64. Asking for exactly that one
+    refuses gaps, overlaps and offsets outside the file at once.
+    """
+    places: dict[str, _Place] = {}
+    end = 0
+    for line in lines:
+        name, (offset, dtype, shape) = _place(line)
+        if name in places or offset != _aligned(end):
+            raise _damaged(f"array {brief(name)} is listed twice or not in its place")
+        end = offset + math.prod(shape) * dtype.itemsize
+        if end > room:
+            raise _damaged(f"array {brief(name)} of shape {brief(shape)} is larger than the file")
+        places[name] = offset, dtype, shape
+    if end != room:
+        raise _damaged(f"{room - end} bytes follow the last array")
+    return places
+
+
+def _place(line: Json) -> tuple[str, _Place]:
+    match line:
+        case {"name": str(name), "dtype": str(kind), "shape": list(lengths), "offset": int(offset)}:
+            shape = tuple(n for n in lengths if type(n) is int and n >= 0)
+            if kind in _DTYPES and len(shape) == len(lengths) <= _MAX_DIMENSIONS:
+                dtype = _DTYPES[kind]
+                # even an empty array can have a length that numpy cannot hold
+                if math.prod(n or 1 for n in shape) * dtype.itemsize <= sys.maxsize:
+                    return name, (offset, dtype, shape)
+    raise _damaged(f"{brief(line)} does not describe an array")
+
+
+def _read_array(
+    file: BufferedReader, start: int, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]
+) -> NDArray[Any]:
+    array = np.empty(shape, dtype)
+    raw = array.reshape(-1).view(np.uint8)
+    file.seek(start + offset)
+    if file.readinto(raw.data) != raw.size:
+        raise SnapshotError("it became shorter while being read; try again")
+    if dtype == np.bool_ and (raw > 1).any():  # numpy counts such bytes wrongly
+        raise _damaged("a bool in it is neither 0 nor 1")
+    return array.astype(dtype.newbyteorder("="), copy=False)
