@@ -1,0 +1,102 @@
+"""Arguments are checked once, where they enter; everything inside may trust them."""
+
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlooker.arrays import Rows
+from onlooker.errors import BadName, BadValue, BadVector, WrongVectorLength
+
+
+def as_vector(x: ArrayLike, *, like: Rows | None = None) -> Rows:
+    """One example as a row of finite numbers: float32 stays, everything else becomes float64.
+
+    >>> as_vector([1, 2])
+    array([1., 2.])
+    """
+    vector = _numbers(x)
+    if vector.ndim != 1:
+        raise BadVector(f"an example is one row of numbers, got an array of shape {vector.shape}")
+    row: Rows = as_rows(vector[None], like=like)[0]
+    return row
+
+
+def as_rows(rows: ArrayLike, *, like: Rows | None = None) -> Rows:
+    """Many examples, one a row, checked like one; `like` gives the length and type to match."""
+    array = _numbers(rows)
+    if array.ndim != 2:
+        raise BadVector(f"examples are rows of a table, got an array of shape {array.shape}")
+    if array.shape[1] == 0:
+        raise BadVector("an example needs at least one number, got an empty one")
+    if like is not None and array.shape[1] != like.shape[-1]:
+        raise WrongVectorLength(array.shape[1], like.shape[-1])
+    narrow = (array if like is None else like).dtype == np.float32
+    array = array.astype(np.float32 if narrow else np.float64, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.vecdot(array, array)
+    if not np.isfinite(lengths).all():
+        _refuse(array[~np.isfinite(lengths)][0])
+    return array
+
+
+def as_name(name: object) -> str:
+    """A name for a class.
+
+    >>> as_name("ana")
+    'ana'
+    """
+    if not isinstance(name, str):
+        raise BadName(f"a name must be a string, got {name!r}; str() makes one")
+    if not name.strip():
+        raise BadName(f"a name must not be empty, got {name!r}")
+    return name
+
+
+def is_number(value: object, *, whole: bool = False) -> TypeGuard[float]:
+    """Whether a parameter is a real number (and not a truth value)."""
+    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def as_number(
+    what: str, value: object, *, least: float, below: float = np.inf, whole: bool = False
+) -> float:
+    """A parameter in [least, below).
+
+    >>> as_number("sink", -1, least=0)
+    Traceback (most recent call last):
+    ...
+    onlooker.errors.BadValue: sink must be a number of at least 0, got -1
+    """
+    if is_number(value, whole=whole) and least <= value < below:
+        return value
+    kind = "whole number" if whole else "number"
+    limit = "" if below == np.inf else f" and below {below:g}"
+    raise BadValue(f"{what} must be a {kind} of at least {least:g}{limit}, got {value!r}")
+
+
+def _numbers(values: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise BadVector(f"an example must be a row of numbers: {error}") from error
+    if array.dtype.kind not in "fiu":
+        shown = repr(values)
+        raise BadVector(
+            f"an example must be a row of real numbers, got {shown[:60]} of type {array.dtype}"
+        )
+    return array
+
+
+def _refuse(vector: Rows) -> None:
+    bad = np.flatnonzero(~np.isfinite(vector))
+    if len(bad):
+        raise BadVector(
+            f"number {bad[0]} of this example is {vector[bad[0]]}; leave such examples out, "
+            "or mend what computes them"
+        )
+    raise BadVector(
+        f"this example holds numbers up to {np.abs(vector).max():g}, too large to measure "
+        "distances with; scale the features"
+    )

@@ -1,0 +1,86 @@
+"""Which unlabeled vertices can reach each other, kept up to date at little cost.
+
+A walk never passes through a labeled vertex, so labels do not connect. Joining is told at once;
+that a component has fallen apart is found by a search, which is made only now and then: a
+component that is too large costs time, never correctness.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker.arrays import Floats, Slots, slots_where
+
+NOWHERE = -1
+"""The component of slots that are free or labeled."""
+
+STALE = 24
+"""Departures from a component after which it is searched for parts."""
+
+
+class Components:
+    """A component number per slot; numbers are themselves slots, so that tables stay small."""
+
+    def __init__(self) -> None:
+        self._of: Slots = np.zeros(0, dtype=np.intp)
+        self._departures: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+
+    def grow(self, slots: int) -> None:
+        """Have room for that many slots."""
+        extra = slots - len(self._of)
+        self._of = np.concatenate([self._of, np.full(extra, NOWHERE, dtype=np.intp)])
+        self._departures = np.concatenate([self._departures, np.zeros(extra, dtype=np.intp)])
+
+    def join(self, slot: int, neighbours: Slots) -> None:
+        """A new vertex, connected to these."""
+        touched = self._of[neighbours]
+        if not len(touched):
+            self._found(np.array([slot]))
+            return
+        number = self._of[slot] = touched[0]
+        while (touched != number).any():
+            other = touched[touched != number][0]
+            self._of[self._of == other] = number
+            self._departures[number] += self._departures[other]
+            touched = self._of[neighbours]
+
+    def leave(self, slot: int) -> None:
+        """A vertex goes, or is labeled; what it held together may now be apart."""
+        if self._of[slot] != NOWHERE:
+            self._departures[self._of[slot]] += 1
+            self._of[slot] = NOWHERE
+
+    def reached(self, start: Slots, weights: Floats, *, exact: bool) -> Slots:
+        """All members of the components of the start slots."""
+        numbers = self._of[start]
+        stale = self._departures[numbers] >= (1 if exact else STALE)
+        for number in np.unique(numbers[stale & (numbers != NOWHERE)]):
+            self._search(int(number), weights)
+            numbers = self._of[start]
+        wanted = np.zeros(len(self._of) + 1, dtype=bool)
+        wanted[numbers] = True
+        wanted[NOWHERE] = False
+        return slots_where(wanted[self._of])
+
+    def _search(self, number: int, weights: Floats) -> None:
+        """Find the parts of a component, breadth first."""
+        members = slots_where(self._of == number)
+        linked = weights.take(members, axis=0).take(members, axis=1) > 0
+        self._of[members] = NOWHERE
+        left = np.ones(len(members), dtype=bool)
+        while left.any():
+            part = np.zeros(len(members), dtype=bool)
+            frontier = part.copy()
+            frontier[np.argmax(left)] = True
+            while frontier.any():
+                part |= frontier
+                frontier = linked[frontier].any(axis=0) & ~part
+            self._found(members[part])
+            left &= ~part
+
+    def _found(self, slots: Slots) -> None:
+        """A component of its own, under a number that no slot carries."""
+        used = np.zeros(len(self._of) + 1, dtype=bool)
+        used[self._of] = True
+        number = np.argmin(used[:-1])  # numbers are slots: one of them is always unused
+        self._of[slots] = number
+        self._departures[number] = 0

@@ -1,0 +1,456 @@
+"""The online harmonic learner: the algorithm figure of Section 3, and the verbs around it."""
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlooker import snapshot, solver, walks
+from onlooker.arrays import Floats, Rows
+from onlooker.checks import as_name, as_number, as_rows, as_vector
+from onlooker.errors import BadValue, Incompatible, LabelConflict, NotFound, SnapshotError
+from onlooker.graph import UNLABELED, Event, Graph, Near
+from onlooker.harmonic import harmonic_solution
+from onlooker.persistence import by_repr, graph_from_arrays, graph_to_arrays
+from onlooker.quantizer import ClosestPair, Quantizer
+from onlooker.records import Changes, Ending, Explanation, Prediction, Receipt, Vertices
+from onlooker.similarity import Distance, HeatKernel
+from onlooker.snapshot import Json
+from onlooker.vectors import Query
+
+BLOCK = 64
+"""Examples whose distances `observe_many` computes together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """One example, looked at but not yet learned."""
+
+    query: Query
+    near: Near
+    absorber: int | None
+    """The slot of the vertex that would take it in; None: it would become one."""
+    around: walks.Surroundings | None
+    """The walk from it, where there was one to solve."""
+    ends: solver.Ends | None
+    prediction: Prediction
+
+
+class OnlineHarmonicLearner:
+    """Learns a few names from labeled examples, and the rest from the unlabeled stream.
+
+    >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5), sink=1e-4)
+    >>> learner.teach([0.0, 0.0], "ana")
+    >>> learner.teach([3.0, 0.0], "ben")
+    >>> learner.observe([0.4, 0.3]).label
+    'ana'
+    >>> learner.observe([0.9, 1.0]).label      # beyond the reach of every label, near what it saw
+    'ana'
+    >>> print(learner.observe([0.0, 9.0]).label)
+    None
+    >>> len(learner)
+    4
+
+    sink is the paper's gamma_g (10 * cutoff unless given), max_vertices its n_g: how many
+    unlabeled vertices are kept. A name needs a score above min_score. features is a tag; learners
+    of other features neither merge nor load.
+    """
+
+    def __init__(
+        self,
+        kernel: HeatKernel,
+        *,
+        sink: float | None = None,
+        max_vertices: int = 500,
+        quantizer: Quantizer | None = None,
+        min_score: float = 0.0,
+        features: str = "",
+    ) -> None:
+        if not isinstance(kernel, HeatKernel):
+            raise BadValue(f"kernel must be a HeatKernel, got {kernel!r}")
+        if not isinstance(features, str):
+            raise BadValue(f"features is a tag, a string; got {features!r}")
+        self.kernel = kernel
+        self.sink = 10 * kernel.cutoff if sink is None else float(as_number("sink", sink, least=0))
+        self.max_vertices = int(as_number("max_vertices", max_vertices, least=1, whole=True))
+        self.quantizer: Quantizer = ClosestPair() if quantizer is None else quantizer
+        self.min_score = float(as_number("min_score", min_score, least=0, below=1))
+        self.features = features
+        self._radius = 0.0
+        self._names: list[str] = []
+        self._graph = Graph(kernel, 0, np.float64)
+        self._log: list[Event] = []
+        self._radii: list[float] = []
+
+    def __len__(self) -> int:
+        """Labeled plus unlabeled vertices."""
+        return len(self._graph.occupied)
+
+    def __repr__(self) -> str:
+        return (
+            f"<OnlineHarmonicLearner: {len(self._names)} names, {len(self)} vertices, "
+            f"{self.kernel!r}>"
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names it knows, in the order they were first taught."""
+        return tuple(self._names)
+
+    @property
+    def radius(self) -> float:
+        """R of the doubling algorithm; 0.0 until the first doubling."""
+        return self._radius
+
+    # ---- learning and naming
+
+    def observe(self, x: ArrayLike) -> Prediction:
+        """One step of the figure: place the example, infer, name it, and learn from it."""
+        return self._step(self._query(x))
+
+    def observe_many(self, rows: ArrayLike) -> list[Prediction]:
+        """The same as observe for each row, with the distances of a block computed at once."""
+        examples = as_rows(rows, like=self._like())
+        if not self._names:
+            self._finish()
+            return [self._nobody() for _ in examples]
+        predictions = []
+        for start in range(0, len(examples), BLOCK):
+            block = examples[start : start + BLOCK]
+            self._graph.reserve(self._slots_for(len(block)))
+            predictions += [self._step(query) for query in self._graph.vectors.queries(block)]
+        return predictions
+
+    def predict(self, x: ArrayLike) -> Prediction:
+        """What observe would answer, leaving no trace."""
+        return self._look(self._query(x)).prediction
+
+    def teach(self, x: ArrayLike, name: str) -> None:
+        """A labeled example. A new name at any time is a new class."""
+        name = as_name(name)
+        vector = as_vector(x, like=self._like())
+        graph = self._graph
+        if self._like() is None:
+            graph = Graph(self.kernel, len(vector), vector.dtype)
+        query = graph.vectors.query(vector)
+        near = graph.near(query)
+        at = graph.nearest(near, 0.0)
+        self._refuse_second_name(at, name)
+        self._graph = graph
+        self._place(query, near, at, 1, name)
+        self._finish()
+
+    def unteach(self, x: ArrayLike) -> None:
+        """Take the label of a labeled example back; its vertex stays, unlabeled."""
+        graph = self._graph
+        query = self._query(x)
+        at = graph.nearest(graph.near(query), 0.0)
+        if at is None or graph.label[at] == UNLABELED:
+            raise NotFound("there is no labeled example at this place; vertices() lists them")
+        graph.relabel(at, UNLABELED)
+        self._tidy_names()
+        self._finish()
+
+    # ---- asking
+
+    def explain(self, x: ArrayLike) -> Explanation:
+        """Which labeled examples the walk from x ends at, and the chain of vertices in between."""
+        look = self._look(self._query(x))
+        return Explanation(look.prediction, tuple(self._endings(look)))
+
+    def vertices(self) -> Vertices:
+        """All vertices in order of age."""
+        graph = self._graph
+        slots = graph.occupied
+        slots = slots[np.argsort(graph.ids[slots])]
+        columns = graph.ids[slots], graph.vectors.rows[slots], graph.multiplicity[slots]
+        for column in columns:
+            column.flags.writeable = False
+        labels = graph.label[slots]
+        names = tuple(self._names[label] if label >= 0 else None for label in labels)
+        return Vertices(*columns, names)
+
+    def changes(self) -> Changes:
+        """What the last call that may learn did to the graph."""
+        log = self._log
+
+        def vertices(kind: str) -> tuple[int, ...]:
+            return tuple(event.vertex for event in log if event.kind == kind)
+
+        return Changes(
+            new=vertices("new"),
+            absorbed=vertices("absorbed"),
+            merged={event.vertex: event.into_vertex for event in log if event.kind == "merged"},
+            dropped=vertices("dropped"),
+            labeled=vertices("labeled"),
+            unlabeled=vertices("unlabeled"),
+            doubled=tuple(self._radii),
+        )
+
+    # ---- taking back and joining
+
+    def drop(self, vertex: int) -> None:
+        """Take one vertex out of the graph, with everything it stands for."""
+        slots = np.flatnonzero(self._graph.ids == vertex)
+        if isinstance(vertex, bool) or vertex < 0 or not len(slots):
+            raise NotFound(f"there is no vertex {vertex!r}; it may have been merged into another")
+        self._graph.drop(int(slots[0]))
+        self._tidy_names()
+        self._finish()
+
+    def forget(self, name: str) -> Receipt:
+        """Delete a name: its labeled vertices, and every unlabeled one whose best name it is."""
+        if name not in self._names:
+            raise NotFound(f"nobody is called {name!r}; known are {', '.join(self._names) or '-'}")
+        graph, label = self._graph, self._names.index(name)
+        doomed = graph.occupied[self._best_labels() == label]
+        labeled = int(np.count_nonzero(graph.label[doomed] >= 0))
+        multiplicity = int(graph.multiplicity[doomed].sum())
+        for slot in doomed:
+            graph.drop(int(slot))
+        self._tidy_names()
+        self._finish()
+        unreachable = np.sort(graph.ids[walks.unreachable(graph)])
+        return Receipt(
+            name, labeled, len(doomed) - labeled, multiplicity, tuple(map(int, unreachable))
+        )
+
+    def merge(self, other: Self) -> None:
+        """Take in all that another learner knows, which is left alone."""
+        self._refuse_to_merge(other)
+        theirs = other.vertices()
+        graph = self._graph
+        if self._like() is None:
+            graph = Graph(self.kernel, theirs.vectors.shape[1], theirs.vectors.dtype)
+        # Labels first: an unlabeled vertex gives way to a label at its place, never the reverse.
+        order = sorted(range(len(theirs.ids)), key=lambda row: theirs.names[row] is None)
+        vectors = theirs.vectors.astype(graph.vectors.rows.dtype)
+        for row in order:
+            at = graph.nearest(graph.near(graph.vectors.query(vectors[row])), 0.0)
+            self._refuse_second_name(at, theirs.names[row])
+        self._graph = graph
+        for row in order:
+            query = graph.vectors.query(vectors[row])
+            near = graph.near(query)
+            at = graph.nearest(near, 0.0)
+            self._place(query, near, at, int(theirs.multiplicities[row]), theirs.names[row])
+        self._radius = max(self._radius, other.radius)
+        self.quantizer.settle(graph, self._radius)
+        self._finish()
+
+    # ---- keeping
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to a file: arrays and a readable header, replaced as a whole."""
+        header: dict[str, Json] = {
+            "what": "onlooker.OnlineHarmonicLearner",
+            "bandwidth": self.kernel.bandwidth,
+            "cutoff": self.kernel.cutoff,
+            "distance": repr(self.kernel.distance),
+            "sink": self.sink,
+            "max_vertices": self.max_vertices,
+            "quantizer": repr(self.quantizer),
+            "min_score": self.min_score,
+            "features": self.features,
+            "radius": self._radius,
+            "next_id": self._graph.next_id,
+            "names": list(self._names),
+        }
+        snapshot.write(path, header, graph_to_arrays(self._graph))
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        *,
+        distance: Distance | None = None,
+        quantizer: Quantizer | None = None,
+        features: str | None = None,
+    ) -> Self:
+        """Read a saved learner.
+
+        A distance or quantizer from outside the core must be handed in; given features must be
+        those of the file.
+        """
+        saved = snapshot.read(path)
+        header: dict[str, Any] = saved.header
+        try:
+            if header["what"] != "onlooker.OnlineHarmonicLearner":
+                raise SnapshotError(f"{path} holds {header['what']!r}, which is not a learner")
+            if features is not None and header["features"] != features:
+                raise Incompatible(
+                    f"{path} was built with features {header['features']!r}, not {features!r}"
+                )
+            learner = cls(
+                HeatKernel(
+                    header["bandwidth"], header["cutoff"], by_repr(header["distance"], distance)
+                ),
+                sink=header["sink"],
+                max_vertices=header["max_vertices"],
+                quantizer=by_repr(header["quantizer"], quantizer),
+                min_score=header["min_score"],
+                features=header["features"],
+            )
+            learner._radius = as_number("radius", header["radius"], least=0)
+            learner._names = [as_name(name) for name in header["names"]]
+            next_id = int(as_number("next_id", header["next_id"], least=0, whole=True))
+        except (KeyError, TypeError, BadValue) as error:
+            raise SnapshotError(f"{path} is not a sound learner: {error}") from error
+        learner._graph = graph_from_arrays(
+            learner.kernel, saved.arrays, names=len(learner._names), next_id=next_id
+        )
+        return learner
+
+    # ---- inside
+
+    def _like(self) -> Rows | None:
+        """Something with the length and type of our vectors, once they are known."""
+        rows = self._graph.vectors.rows
+        return rows if rows.shape[1] else None
+
+    def _query(self, x: ArrayLike) -> Query:
+        return self._graph.vectors.query(as_vector(x, like=self._like()))
+
+    def _slots_for(self, more: int) -> int:
+        """Slots that are enough for that many more examples, given the budget."""
+        unlabeled = min(self._graph.unlabeled_count + more, self.max_vertices + 1)
+        return len(self._graph.labeled) + unlabeled
+
+    def _step(self, query: Query) -> Prediction:
+        look = self._look(query)
+        if look.prediction.label is not None:
+            if look.absorber is None:
+                self._graph.add(look.query, look.near)
+            else:
+                self._graph.absorb(look.absorber)
+        self._finish()
+        return look.prediction
+
+    def _look(self, query: Query) -> Look:
+        """Place and infer, without a trace. Nobody first: see docs/choices.md."""
+        if not self._names:
+            return Look(query, _NOT_NEAR, None, None, None, self._nobody())
+        graph = self._graph
+        near = graph.near(query)
+        if not len(near.slots):
+            return Look(query, near, None, None, None, self._nobody())
+        absorber = graph.nearest(near, self._radius)
+        if absorber is not None and graph.label[absorber] >= 0:
+            certain = (np.arange(len(self._names)) == graph.label[absorber]).astype(np.float64)
+            return Look(query, near, absorber, None, None, self._named(certain, 0.0, absorber))
+        around = walks.surroundings(graph, near, absorber, self.sink)
+        if not (around.walk.to_labels.any() or around.walk.start_to_labels.any()):
+            return Look(query, near, absorber, None, None, self._nobody())
+        ends = solver.ends(around.walk)
+        labels = graph.label[around.labeled]
+        scores: Floats = np.bincount(labels, ends.labels, len(self._names)).astype(np.float64)
+        prediction = self._named(scores, ends.sink, absorber)
+        return Look(query, near, absorber, around, ends, prediction)
+
+    def _named(self, scores: Floats, sink: float, absorber: int | None) -> Prediction:
+        """The best name if its score is enough; a tie goes to the name taught first."""
+        best = int(np.argmax(scores))
+        table = dict(zip(self._names, scores.tolist(), strict=True))
+        if not scores[best] > self.min_score:
+            return Prediction(None, table, sink, None)
+        graph = self._graph
+        vertex = graph.next_id if absorber is None else int(graph.ids[absorber])
+        return Prediction(self._names[best], table, sink, vertex)
+
+    def _nobody(self) -> Prediction:
+        return Prediction(None, dict.fromkeys(self._names, 0.0), 1.0, None)
+
+    def _endings(self, look: Look) -> list[Ending]:
+        graph = self._graph
+        if look.around is None or look.ends is None:
+            if look.absorber is None or graph.label[look.absorber] < 0:
+                return []
+            name = self._names[graph.label[look.absorber]]
+            return [Ending(name, 1.0, (walks.step(graph, look.absorber),))]
+        names = [self._names[label] for label in graph.label[look.around.labeled]]
+        chains = walks.chains(graph, look.around)
+        shares = look.ends.labels.tolist()
+        endings = [
+            Ending(name, share, chain)
+            for name, share, chain in zip(names, shares, chains, strict=True)
+            if chain
+        ]
+        return sorted(endings, key=lambda ending: -ending.share)
+
+    def _label(self, name: str) -> int:
+        """The number of a name, a new one if need be."""
+        if name not in self._names:
+            self._names.append(name)
+        return self._names.index(name)
+
+    def _refuse_second_name(self, at: int | None, name: str | None) -> None:
+        if at is None or name is None or self._graph.label[at] == UNLABELED:
+            return
+        there = self._names[self._graph.label[at]]
+        if there != name:
+            raise LabelConflict(
+                f"this place is labeled {there!r} and cannot be {name!r} too; "
+                "take the first label back with unteach"
+            )
+
+    def _place(
+        self, query: Query, near: Near, at: int | None, multiplicity: int, name: str | None
+    ) -> None:
+        """Put examples at a place: a new vertex, or more for the one that is there."""
+        label = UNLABELED if name is None else self._label(name)
+        if at is None:
+            self._graph.add(query, near, label, multiplicity)
+            return
+        self._graph.absorb(at, multiplicity)
+        if name is not None and self._graph.label[at] == UNLABELED:
+            self._graph.relabel(at, label)
+
+    def _best_labels(self) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+        """The best label of every vertex, in slot order; UNLABELED where none is reached."""
+        graph = self._graph
+        slots = graph.occupied
+        given = graph.label[slots]
+        scores = harmonic_solution(
+            graph.weights[np.ix_(slots, slots)],
+            given[:, None] == np.arange(len(self._names)),
+            given >= 0,
+            sink=self.sink,
+            multiplicity=graph.multiplicity[slots],
+        )
+        return np.where(scores.any(axis=1), scores.argmax(axis=1), UNLABELED)
+
+    def _refuse_to_merge(self, other: object) -> None:
+        if not isinstance(other, OnlineHarmonicLearner):
+            raise Incompatible(f"only another learner can be merged, got {other!r}")
+        for what, mine, theirs in (
+            ("features", self.features, other.features),
+            ("kernel", self.kernel, other.kernel),
+            ("sink", self.sink, other.sink),
+        ):
+            if mine != theirs:
+                raise Incompatible(f"cannot merge: {what} {mine!r} here, {theirs!r} there")
+        here, there = (learner._graph.vectors.rows.shape[1] for learner in (self, other))
+        if here and there and here != there:
+            raise Incompatible(f"cannot merge: vectors of length {here} here, {there} there")
+
+    def _tidy_names(self) -> None:
+        """A name without a labeled example is not a class any more."""
+        graph = self._graph
+        for label in reversed(range(len(self._names))):
+            if not (graph.label == label).any():
+                del self._names[label]
+                graph.label[graph.label > label] -= 1
+
+    def _finish(self) -> None:
+        """Shrink to the budget, and remember what this call has changed."""
+        graph = self._graph
+        self._radii = []
+        if graph.unlabeled_count > self.max_vertices:
+            self._radii = self.quantizer.shrink(graph, self.max_vertices, self._radius)
+            self._radius = max([self._radius, *self._radii])
+        self._log, graph.log = graph.log, []
+
+
+_NOT_NEAR = Near(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))

@@ -1,0 +1,124 @@
+"""The small frozen records that leave the learner."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What the learner says of one example.
+
+    The scores are the probabilities p of Section 2.1: where a random walk from x ends. What is
+    missing to 1 ended nowhere, in the sink.
+
+    >>> seen = Prediction("ana", {"ana": 0.7, "ben": 0.2}, sink=0.1, vertex=17)
+    >>> round(seen.confidence, 3)
+    0.5
+    """
+
+    label: str | None
+    """The name, or None: nobody known."""
+    scores: Mapping[str, float]
+    """For every known name, the probability that the walk from x ends there."""
+    sink: float
+    """The probability that the walk ends nowhere: 1 - sum(scores)."""
+    vertex: int | None
+    """The id of the vertex that stands for x; None for nobody."""
+
+    @property
+    def confidence(self) -> float:
+        """Best score minus second best: |l| of the paper for two names."""
+        best, second = sorted((0.0, 0.0, *self.scores.values()))[:-3:-1]
+        return best - second
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One vertex on a walk, and how many examples it stands for."""
+
+    vertex: int
+    multiplicity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A labeled example the walk may end at: how often, and along which chain most probably.
+
+    >>> Ending("ana", 0.9, (Step(4, 12), Step(0, 3))).vertex
+    0
+    """
+
+    name: str
+    share: float
+    chain: tuple[Step, ...]
+    """From the first vertex after x to the labeled one."""
+
+    @property
+    def vertex(self) -> int:
+        """The id of the labeled vertex."""
+        return self.chain[-1].vertex
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why: the prediction, and the labeled examples it came from, largest share first.
+
+    >>> Explanation(Prediction(None, {}, 1.0, None), ()).endings
+    ()
+    """
+
+    prediction: Prediction
+    endings: tuple[Ending, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What one call did to the graph, in ids of vertices.
+
+    >>> Changes(new=(7,), merged={3: 1}).merged
+    {3: 1}
+    """
+
+    new: tuple[int, ...] = ()
+    absorbed: tuple[int, ...] = ()
+    """Vertices that took in an example."""
+    merged: Mapping[int, int] = field(default_factory=dict)
+    """Which vertex was merged into which."""
+    dropped: tuple[int, ...] = ()
+    labeled: tuple[int, ...] = ()
+    unlabeled: tuple[int, ...] = ()
+    doubled: tuple[float, ...] = ()
+    """The radius after each doubling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was forgotten, and which vertices were left without a path to any label.
+
+    >>> Receipt("ana", labeled=4, unlabeled=31, multiplicity=812, unreachable=()).unlabeled
+    31
+    """
+
+    name: str
+    labeled: int
+    unlabeled: int
+    multiplicity: int
+    unreachable: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vertices:
+    """The graph's vertices in order of age; arrays are copies and read-only.
+
+    >>> Vertices(np.array([0]), np.ones((1, 2)), np.array([3]), ("ana",)).names
+    ('ana',)
+    """
+
+    ids: NDArray[np.int64]
+    vectors: NDArray[np.floating[Any]]
+    multiplicities: NDArray[np.int64]
+    names: tuple[str | None, ...]

@@ -1,0 +1,183 @@
+"""The stored vectors, and the search for those near to one more.
+
+Vectors live in fixed slots; a freed slot is used again and nothing is ever moved. A search has
+two passes. The first goes over short sketches and only decides whom to measure; the second
+measures exactly, each pair by itself. So a sketch can change the time of a search but never its
+result, and the distance of two vectors is the same bits whoever asks, in whatever company.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker import sketch
+from onlooker.arrays import Floats, Rows, Slots, padded, slots_where
+from onlooker.similarity import Distance, squared_gaps, squared_norms
+
+LONG = 512
+"""From this length on a vector is sketched; a shorter one is read as fast as its sketch."""
+
+PATIENCE = 30
+"""Readings in vain per stored vector that pay for learning a new sketch."""
+
+
+@dataclass(slots=True, eq=False)
+class Query:
+    """A vector on its way to be looked up and perhaps stored."""
+
+    vector: Rows
+    wide: Floats
+    """The same in float64."""
+    norm: float
+    """|x|^2."""
+    moments: Floats
+    sketch: NDArray[np.float32]
+    spread: float
+    """|x - o|^2, seen from the sketch's origin."""
+    place: int | None = None
+    """Its row in the batch, if it came with others."""
+
+
+@dataclass(slots=True, eq=False)
+class Batch:
+    """Bounds for many queries at once: to every slot, and among themselves."""
+
+    to_slots: Floats
+    within: Floats
+
+
+class Vectors:
+    """Slots of vectors of one length and type, under one distance."""
+
+    def __init__(self, distance: Distance, length: int, dtype: Any) -> None:
+        self.distance = distance
+        self.rows: Rows = np.zeros((0, length), dtype=dtype)
+        self.moments: Floats = np.ones((0, 0))
+        self._norms: Floats = np.zeros(0)
+        self._spreads: Floats = np.zeros(0)
+        self._sketches: NDArray[np.float32]
+        self._use(sketch.lengths_only(np.zeros(length, dtype=dtype)))
+        self._batch: Batch | None = None
+
+    def grow(self, capacity: int) -> None:
+        """Make room for that many vectors."""
+        extra = capacity - len(self.rows)
+        self.rows = padded(self.rows, extra, 0.0)
+        self.moments = padded(self.moments, extra, 1.0)
+        self._sketches = padded(self._sketches, extra, 0.0)
+        self._norms = padded(self._norms, extra, 0.0)
+        self._spreads = padded(self._spreads, extra, np.inf)
+        self._batch = None
+
+    def query(self, vector: Rows) -> Query:
+        """Prepare one vector."""
+        self._learn_when_due()
+        self._batch = None
+        return next(self._prepared(vector[None]))
+
+    def queries(self, vectors: Rows) -> list[Query]:
+        """Prepare many, with the first pass over all of them done at once."""
+        self._learn_when_due()
+        queries = list(self._prepared(vectors))
+        sketches = np.array([query.sketch for query in queries])
+        spreads = np.array([query.spread for query in queries])
+        self._batch = Batch(
+            to_slots=self._bounds(sketches, spreads[:, None], self._sketches, self._spreads),
+            within=self._bounds(sketches, spreads[:, None], sketches, spreads),
+        )
+        for place, query in enumerate(queries):
+            query.place = place
+        return queries
+
+    def put(self, slot: int, query: Query) -> None:
+        """Store a vector in a free slot."""
+        if np.isinf(self._spreads).all():
+            query = self._settle_on(query.vector)
+        self.rows[slot] = query.vector
+        self.moments[slot] = query.moments
+        self._sketches[slot] = query.sketch
+        self._norms[slot] = query.norm
+        self._spreads[slot] = query.spread
+        if self._batch is not None and query.place is not None:
+            self._batch.to_slots[:, slot] = self._batch.within[:, query.place]
+
+    def free(self, slot: int) -> None:
+        """Give a slot back; an infinite spread keeps it out of every search."""
+        self.rows[slot] = 0.0
+        self._spreads[slot] = np.inf
+        if self._batch is not None:
+            self._batch.to_slots[:, slot] = np.inf
+
+    def stored(self, slot: int) -> Query:
+        """A stored vector as a query."""
+        row = self.rows[slot]
+        wide, norm = row.astype(np.float64), float(self._norms[slot])
+        spread = float(self._spreads[slot])
+        return Query(row, wide, norm, self.moments[slot], self._sketches[slot], spread)
+
+    def near(self, query: Query, reach: float) -> tuple[Slots, Floats]:
+        """The slots within that distance, in slot order, and their squared distances."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self._batch is not None and query.place is not None:
+                bounds = self._batch.to_slots[query.place]
+            else:
+                bounds = self._bounds(query.sketch, query.spread, self._sketches, self._spreads)
+            floor = self.distance.squared(bounds, query.moments, self.moments)
+        # Not "floor <= limit": what overflowed to NaN must be measured, not passed over.
+        candidates = slots_where(~(floor > reach * reach))
+        squared = self.measure(query, candidates)
+        inside = squared <= reach * reach
+        self._in_vain += len(candidates) - int(np.count_nonzero(inside))
+        return candidates[inside], squared[inside]
+
+    def measure(self, query: Query, slots: Slots) -> Floats:
+        """Exact squared distances."""
+        rows = self.rows.take(slots, axis=0)
+        gaps = squared_gaps(query.wide, rows, query.norm, self._norms[slots])
+        return self.distance.squared(gaps, query.moments, self.moments[slots])
+
+    def _prepared(self, vectors: Rows) -> Iterator[Query]:
+        wide = vectors.astype(np.float64, copy=False)
+        norms = squared_norms(wide).tolist()
+        sketches, spreads = self._sketch.project(vectors)
+        moments = self.distance.moments(vectors)
+        for columns in zip(vectors, wide, norms, moments, sketches, spreads.tolist(), strict=True):
+            yield Query(*columns)
+
+    def _bounds(
+        self,
+        own: NDArray[np.float32],
+        spread: Floats | float,
+        sketches: NDArray[np.float32],
+        spreads: Floats,
+    ) -> Floats:
+        """Lower bounds of squared gaps, from |a|^2 + |b|^2 - 2 <a, b> less what rounding took."""
+        bounds = spreads + spread
+        bounds *= 1.0 - self._sketch.slack
+        bounds -= 2.0 * (own @ sketches.T)
+        return np.maximum(bounds, 0.0, out=bounds)
+
+    def _settle_on(self, first: Rows) -> Query:
+        """Look at everything from the first vector: bounds are tightest from nearby."""
+        short = len(first) < LONG
+        self._use((sketch.whole if short else sketch.lengths_only)(first.copy()))
+        query = self.query(first)
+        self.moments = np.ones((len(self.rows), len(query.moments)))
+        return query
+
+    def _learn_when_due(self) -> None:
+        if self._in_vain <= PATIENCE * sketch.WIDTH or self.rows.shape[1] < LONG:
+            return
+        stored = np.isfinite(self._spreads)
+        if self._in_vain > PATIENCE * np.count_nonzero(stored):
+            self._use(sketch.learn(self.rows[stored]))
+            self._sketches[stored], self._spreads[stored] = self._sketch.project(self.rows[stored])
+
+    def _use(self, chosen: sketch.Sketch) -> None:
+        self._sketch = chosen
+        width = chosen.origin.size if chosen.basis is None else len(chosen.basis) + 1
+        self._sketches = np.zeros((len(self.rows), width), dtype=np.float32)
+        self._in_vain = 0
