@@ -13,6 +13,7 @@ from onlooker.checks import as_name, as_number, as_rows, as_vector
 from onlooker.errors import BadValue, Incompatible, LabelConflict, NotFound, SnapshotError
 from onlooker.graph import UNLABELED, Event, Graph, Near
 from onlooker.harmonic import harmonic_solution
+from onlooker.inverse import UpdatedInverse
 from onlooker.persistence import by_repr, graph_from_arrays, graph_to_arrays
 from onlooker.quantizer import ClosestPair, Quantizer
 from onlooker.records import Changes, Ending, Explanation, Prediction, Receipt, Vertices
@@ -81,6 +82,7 @@ class OnlineHarmonicLearner:
         self._radius = 0.0
         self._names: list[str] = []
         self._graph = Graph(kernel, 0, np.float64)
+        self._inverse = UpdatedInverse()
         self._log: list[Event] = []
         self._radii: list[float] = []
 
@@ -322,7 +324,7 @@ class OnlineHarmonicLearner:
         look = self._look(query)
         if look.prediction.label is not None:
             if look.absorber is None:
-                self._graph.add(look.query, look.near)
+                self._inverse.added(self._graph.add(look.query, look.near))
             else:
                 self._graph.absorb(look.absorber)
         self._finish()
@@ -343,7 +345,7 @@ class OnlineHarmonicLearner:
         around = walks.surroundings(graph, near, absorber, self.sink)
         if not (around.walk.to_labels.any() or around.walk.start_to_labels.any()):
             return Look(query, near, absorber, None, None, self._nobody())
-        ends = solver.ends(around.walk)
+        ends = solver.ends(around.walk, self._inverse)
         labels = graph.label[around.labeled]
         scores: Floats = np.bincount(labels, ends.labels, len(self._names)).astype(np.float64)
         prediction = self._named(scores, ends.sink, absorber)
@@ -450,7 +452,18 @@ class OnlineHarmonicLearner:
         if graph.unlabeled_count > self.max_vertices:
             self._radii = self.quantizer.shrink(graph, self.max_vertices, self._radius)
             self._radius = max([self._radius, *self._radii])
+        for event in graph.log:
+            self._follow(event)
         self._log, graph.log = graph.log, []
+
+    def _follow(self, event: Event) -> None:
+        """Tell the solver's inverse what has happened to a vertex."""
+        if event.kind == "merged" and self._graph.label[event.into_slot] == UNLABELED:
+            self._inverse.merged(event.into_slot, event.slot)
+        elif event.kind in ("merged", "labeled"):
+            self._inverse.grounded(event.slot)
+        elif event.kind == "dropped":
+            self._inverse.removed(event.slot)
 
 
 _NOT_NEAR = Near(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))

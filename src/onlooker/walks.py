@@ -12,6 +12,9 @@ from onlooker.graph import UNLABELED, Graph, Near
 from onlooker.records import Step
 from onlooker.solver import Walk
 
+LARGE, LARGE_SHARE = 300, 0.6
+"""A component of more vertices, and a larger share of the slots, is walked where it stands."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surroundings:
@@ -38,11 +41,19 @@ def surroundings(graph: Graph, near: Near, absorber: int | None, sink: float) ->
         multiplicity = float(graph.multiplicity[absorber] + 1)
     labeled = graph.labeled
     weight_of_labels = graph.multiplicity[labeled].astype(np.float64)
-    rows = graph.weights.take(members, axis=0)
+    if len(members) > max(LARGE, LARGE_SHARE * len(graph.ids)):
+        v = np.zeros(len(graph.ids))
+        v[members] = graph.multiplicity[members]
+        members, weights = np.arange(len(graph.ids)), graph.weights
+        to_labels = graph.weights.take(labeled, axis=0).T
+    else:
+        v = graph.multiplicity[members].astype(np.float64)
+        rows = graph.weights.take(members, axis=0)
+        weights, to_labels = rows.take(members, axis=1), rows.take(labeled, axis=1)
     walk = Walk(
-        weights=rows.take(members, axis=1),
-        multiplicity=graph.multiplicity[members].astype(np.float64),
-        to_labels=rows.take(labeled, axis=1) * weight_of_labels,
+        weights=weights,
+        multiplicity=v,
+        to_labels=to_labels * weight_of_labels,
         start=start[members],
         start_to_labels=start[labeled] * weight_of_labels,
         start_multiplicity=multiplicity,
