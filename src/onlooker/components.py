@@ -53,8 +53,9 @@ class Components:
         """All members of the components of the start slots."""
         numbers = self._of[start]
         stale = self._departures[numbers] >= (1 if exact else STALE)
-        for number in np.unique(numbers[stale & (numbers != NOWHERE)]):
-            self._search(int(number), weights)
+        if stale.any():
+            for number in np.unique(numbers[stale & (numbers != NOWHERE)]):
+                self._search(int(number), weights)
             numbers = self._of[start]
         wanted = np.zeros(len(self._of) + 1, dtype=bool)
         wanted[numbers] = True

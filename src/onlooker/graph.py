@@ -48,6 +48,7 @@ class Graph:
     def __init__(self, kernel: HeatKernel, length: int, dtype: Any) -> None:
         self.kernel = kernel
         self.vectors = Vectors(kernel.distance, length, dtype)
+        self._reach = kernel.reach
         self.weights: Floats = np.zeros((0, 0))
         self.squared: Floats = np.zeros((0, 0))
         """Squared distances; infinite beyond the cutoff, between labels and to oneself."""
@@ -85,7 +86,7 @@ class Graph:
     def near(self, query: Query) -> Near:
         """The vertices that a vector is connected to."""
         # The exponential decides who is connected; the reach a little beyond only finds them.
-        slots, squared = self.vectors.near(query, self.kernel.reach * (1 + 1e-9))
+        slots, squared = self.vectors.near(query, self._reach * (1 + 1e-9))
         weights = self.kernel.weights(squared)
         connected = weights > 0
         if connected.all():
@@ -127,7 +128,7 @@ class Graph:
         Ties go to the pair with the oldest older vertex, then to the older younger one.
         """
         smallest = self._nearest.min()
-        if smallest > self.kernel.reach**2:
+        if smallest > self._reach * self._reach:
             self._measure_everything()
             smallest = self._nearest.min()
         tied = slots_where(self._nearest == smallest)
@@ -170,9 +171,9 @@ class Graph:
 
     def add(self, query: Query, near: Near, label: int = UNLABELED, multiplicity: int = 1) -> int:
         """A new vertex, in the lowest free slot."""
-        if FREE not in self.label:
-            self.reserve(max(8, len(self.ids) + len(self.ids) // 2))
-        slot = int(np.argmax(self.label == FREE))
+        free = slots_where(self.label == FREE)
+        slot = int(free[0]) if len(free) else len(self.ids)
+        self.reserve(slot + 1 if len(free) else max(8, slot + slot // 2))
         self.restore(slot, self.next_id, query, near, multiplicity, label)
         self._note("new", slot)
         return slot

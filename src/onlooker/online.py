@@ -1,5 +1,6 @@
 """The online harmonic learner: the algorithm figure of Section 3, and the verbs around it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
@@ -7,18 +8,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker import snapshot, solver, walks
+from onlooker import solver, walks
 from onlooker.arrays import Floats, Rows
 from onlooker.checks import as_name, as_number, as_rows, as_vector
-from onlooker.errors import BadValue, Incompatible, LabelConflict, NotFound, SnapshotError
+from onlooker.errors import BadValue, Incompatible, LabelConflict, NotFound
 from onlooker.graph import UNLABELED, Event, Graph, Near
-from onlooker.harmonic import harmonic_solution
 from onlooker.inverse import UpdatedInverse
-from onlooker.persistence import by_repr, graph_from_arrays, graph_to_arrays
+from onlooker.persistence import Saved
 from onlooker.quantizer import ClosestPair, Quantizer
 from onlooker.records import Changes, Ending, Explanation, Prediction, Receipt, Vertices
 from onlooker.similarity import Distance, HeatKernel
-from onlooker.snapshot import Json
 from onlooker.vectors import Query
 
 BLOCK = 64
@@ -160,7 +159,8 @@ class OnlineHarmonicLearner:
     def explain(self, x: ArrayLike) -> Explanation:
         """Which labeled examples the walk from x ends at, and the chain of vertices in between."""
         look = self._look(self._query(x))
-        return Explanation(look.prediction, tuple(self._endings(look)))
+        endings = sorted(self._endings(look), key=lambda ending: -ending.share)
+        return Explanation(look.prediction, tuple(endings))
 
     def vertices(self) -> Vertices:
         """All vertices in order of age."""
@@ -207,7 +207,7 @@ class OnlineHarmonicLearner:
         if name not in self._names:
             raise NotFound(f"nobody is called {name!r}; known are {', '.join(self._names) or '-'}")
         graph, label = self._graph, self._names.index(name)
-        doomed = graph.occupied[self._best_labels() == label]
+        doomed = graph.occupied[walks.best_labels(graph, len(self._names), self.sink) == label]
         labeled = int(np.count_nonzero(graph.label[doomed] >= 0))
         multiplicity = int(graph.multiplicity[doomed].sum())
         for slot in doomed:
@@ -246,21 +246,8 @@ class OnlineHarmonicLearner:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to a file: arrays and a readable header, replaced as a whole."""
-        header: dict[str, Json] = {
-            "what": "onlooker.OnlineHarmonicLearner",
-            "bandwidth": self.kernel.bandwidth,
-            "cutoff": self.kernel.cutoff,
-            "distance": repr(self.kernel.distance),
-            "sink": self.sink,
-            "max_vertices": self.max_vertices,
-            "quantizer": repr(self.quantizer),
-            "min_score": self.min_score,
-            "features": self.features,
-            "radius": self._radius,
-            "next_id": self._graph.next_id,
-            "names": list(self._names),
-        }
-        snapshot.write(path, header, graph_to_arrays(self._graph))
+        saved = Saved(self._settings(), self._radius, list(self._names), self._graph)
+        saved.write(path)
 
     @classmethod
     def load(
@@ -276,36 +263,25 @@ class OnlineHarmonicLearner:
         A distance or quantizer from outside the core must be handed in; given features must be
         those of the file.
         """
-        saved = snapshot.read(path)
-        header: dict[str, Any] = saved.header
-        try:
-            if header["what"] != "onlooker.OnlineHarmonicLearner":
-                raise SnapshotError(f"{path} holds {header['what']!r}, which is not a learner")
-            if features is not None and header["features"] != features:
-                raise Incompatible(
-                    f"{path} was built with features {header['features']!r}, not {features!r}"
-                )
-            learner = cls(
-                HeatKernel(
-                    header["bandwidth"], header["cutoff"], by_repr(header["distance"], distance)
-                ),
-                sink=header["sink"],
-                max_vertices=header["max_vertices"],
-                quantizer=by_repr(header["quantizer"], quantizer),
-                min_score=header["min_score"],
-                features=header["features"],
-            )
-            learner._radius = as_number("radius", header["radius"], least=0)
-            learner._names = [as_name(name) for name in header["names"]]
-            next_id = int(as_number("next_id", header["next_id"], least=0, whole=True))
-        except (KeyError, TypeError, BadValue) as error:
-            raise SnapshotError(f"{path} is not a sound learner: {error}") from error
-        learner._graph = graph_from_arrays(
-            learner.kernel, saved.arrays, names=len(learner._names), next_id=next_id
-        )
+        saved = Saved.read(path, distance=distance, quantizer=quantizer, features=features)
+        learner = cls(**saved.settings)
+        learner._radius = saved.radius
+        learner._names = saved.names
+        learner._graph = saved.graph
         return learner
 
     # ---- inside
+
+    def _settings(self) -> dict[str, Any]:
+        """What the constructor was given."""
+        return {
+            "kernel": self.kernel,
+            "sink": self.sink,
+            "max_vertices": self.max_vertices,
+            "quantizer": self.quantizer,
+            "min_score": self.min_score,
+            "features": self.features,
+        }
 
     def _like(self) -> Rows | None:
         """Something with the length and type of our vectors, once they are known."""
@@ -364,22 +340,17 @@ class OnlineHarmonicLearner:
     def _nobody(self) -> Prediction:
         return Prediction(None, dict.fromkeys(self._names, 0.0), 1.0, None)
 
-    def _endings(self, look: Look) -> list[Ending]:
+    def _endings(self, look: Look) -> Iterator[Ending]:
         graph = self._graph
-        if look.around is None or look.ends is None:
-            if look.absorber is None or graph.label[look.absorber] < 0:
-                return []
+        if look.around is not None and look.ends is not None:
+            chains = walks.chains(graph, look.around)
+            labels = graph.label[look.around.labeled]
+            for label, share, chain in zip(labels, look.ends.labels.tolist(), chains, strict=True):
+                if chain:
+                    yield Ending(self._names[label], share, chain)
+        elif look.absorber is not None and graph.label[look.absorber] >= 0:
             name = self._names[graph.label[look.absorber]]
-            return [Ending(name, 1.0, (walks.step(graph, look.absorber),))]
-        names = [self._names[label] for label in graph.label[look.around.labeled]]
-        chains = walks.chains(graph, look.around)
-        shares = look.ends.labels.tolist()
-        endings = [
-            Ending(name, share, chain)
-            for name, share, chain in zip(names, shares, chains, strict=True)
-            if chain
-        ]
-        return sorted(endings, key=lambda ending: -ending.share)
+            yield Ending(name, 1.0, (walks.step(graph, look.absorber),))
 
     def _label(self, name: str) -> int:
         """The number of a name, a new one if need be."""
@@ -408,20 +379,6 @@ class OnlineHarmonicLearner:
         self._graph.absorb(at, multiplicity)
         if name is not None and self._graph.label[at] == UNLABELED:
             self._graph.relabel(at, label)
-
-    def _best_labels(self) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-        """The best label of every vertex, in slot order; UNLABELED where none is reached."""
-        graph = self._graph
-        slots = graph.occupied
-        given = graph.label[slots]
-        scores = harmonic_solution(
-            graph.weights[np.ix_(slots, slots)],
-            given[:, None] == np.arange(len(self._names)),
-            given >= 0,
-            sink=self.sink,
-            multiplicity=graph.multiplicity[slots],
-        )
-        return np.where(scores.any(axis=1), scores.argmax(axis=1), UNLABELED)
 
     def _refuse_to_merge(self, other: object) -> None:
         if not isinstance(other, OnlineHarmonicLearner):

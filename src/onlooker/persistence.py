@@ -1,51 +1,114 @@
-"""A graph as arrays and back: what a saved learner consists of.
+"""What a saved learner consists of, as a header and arrays, and back.
 
 Similarities are not saved: the distance of two vectors depends on nothing but the two, so they
 come back the same bits. Vertices are saved in slot order, so that sums are added up as before.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.checks import as_rows
-from onlooker.errors import BadVector, SnapshotError
+from onlooker import snapshot
+from onlooker.checks import as_name, as_number, as_rows
+from onlooker.errors import BadValue, BadVector, Incompatible, SnapshotError
 from onlooker.graph import UNLABELED, Graph
 from onlooker.quantizer import ClosestPair, Doubling, Quantizer
 from onlooker.similarity import Cosine, Distance, Euclidean, HeatKernel
 
-Arrays = dict[str, NDArray[Any]]
+WHAT = "onlooker.OnlineHarmonicLearner"
 
 KNOWN: tuple[Distance | Quantizer, ...] = (Euclidean(), Cosine(), ClosestPair(), Doubling())
 
 
-def graph_to_arrays(graph: Graph) -> Arrays:
-    """Everything that cannot be computed again."""
-    slots = graph.occupied
-    return {
-        "ids": graph.ids[slots],
-        "labels": graph.label[slots].astype(np.int64),
-        "multiplicities": graph.multiplicity[slots],
-        "vectors": graph.vectors.rows[slots],
-    }
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """A learner taken apart: what its constructor is given, and what it has learned since."""
+
+    settings: dict[str, Any]
+    radius: float
+    names: list[str]
+    graph: Graph
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Put it into a file."""
+        settings = dict(self.settings)
+        kernel: HeatKernel = settings.pop("kernel")
+        header = {
+            "what": WHAT,
+            "bandwidth": kernel.bandwidth,
+            "cutoff": kernel.cutoff,
+            "distance": repr(kernel.distance),
+            **settings,
+            "quantizer": repr(settings["quantizer"]),
+            "radius": self.radius,
+            "next_id": self.graph.next_id,
+            "names": self.names,
+        }
+        slots = self.graph.occupied
+        arrays = {
+            "ids": self.graph.ids[slots],
+            "labels": self.graph.label[slots].astype(np.int64),
+            "multiplicities": self.graph.multiplicity[slots],
+            "vectors": self.graph.vectors.rows[slots],
+        }
+        snapshot.write(path, header, arrays)
+
+    @classmethod
+    def read(
+        cls,
+        path: str | PathLike[str],
+        *,
+        distance: Distance | None,
+        quantizer: Quantizer | None,
+        features: str | None,
+    ) -> Self:
+        """Get it out again; what contradicts itself is refused."""
+        file = snapshot.read(path)
+        header: dict[str, Any] = file.header
+        try:
+            if header["what"] != WHAT:
+                raise SnapshotError(f"{path} holds {header['what']!r}, which is not a learner")
+            if features is not None and header["features"] != features:
+                raise Incompatible(
+                    f"{path} was built with features {header['features']!r}, not {features!r}"
+                )
+            kernel = HeatKernel(
+                header["bandwidth"], header["cutoff"], _by_repr(header["distance"], distance)
+            )
+            settings = {
+                "kernel": kernel,
+                "sink": as_number("sink", header["sink"], least=0),
+                "max_vertices": int(as_number("max_vertices", header["max_vertices"], least=1)),
+                "quantizer": _by_repr(header["quantizer"], quantizer),
+                "min_score": as_number("min_score", header["min_score"], least=0, below=1),
+                "features": header["features"],
+            }
+            radius = as_number("radius", header["radius"], least=0)
+            names = [as_name(name) for name in header["names"]]
+            next_id = int(as_number("next_id", header["next_id"], least=0, whole=True))
+            graph = _graph(kernel, file.arrays, len(set(names)), next_id)
+        except (KeyError, TypeError, BadValue) as error:
+            raise SnapshotError(f"{path} is not a sound learner: {error}") from error
+        return cls(settings, radius, names, graph)
 
 
-def graph_from_arrays(
+def _graph(
     kernel: HeatKernel, arrays: Mapping[str, NDArray[Any]], names: int, next_id: int
 ) -> Graph:
-    """The graph that was saved; what contradicts itself is refused."""
-    try:
-        columns = [arrays[key] for key in ("ids", "labels", "multiplicities")]
-        vectors = as_rows(arrays["vectors"]) if len(columns[0]) else arrays["vectors"]
-    except (KeyError, BadVector) as error:
-        raise _contradiction(str(error)) from error
-    ids, labels, multiplicities = columns
+    ids, labels, multiplicities = columns = [
+        arrays[key] for key in ("ids", "labels", "multiplicities")
+    ]
+    vectors = arrays["vectors"]
+    if vectors.ndim != 2 or vectors.dtype.kind != "f":
+        raise BadVector(f"vectors of shape {vectors.shape} and type {vectors.dtype}")
     if any(column.shape != (len(vectors),) or column.dtype != np.int64 for column in columns):
-        raise _contradiction("columns of different lengths or types")
-    if vectors.ndim != 2:
-        raise _contradiction(f"vectors of shape {vectors.shape}")
+        raise BadValue("columns of different lengths or types")
+    if len(vectors):
+        as_rows(vectors)
     sound = (
         len(np.unique(ids)) == len(ids)
         and ((ids >= 0) & (ids < next_id)).all()
@@ -54,14 +117,14 @@ def graph_from_arrays(
         and (multiplicities > 0).all()
     )
     if not sound:
-        raise _contradiction("ids, labels or multiplicities out of range")
+        raise BadValue("ids, labels or multiplicities out of range")
     graph = Graph(kernel, vectors.shape[1], vectors.dtype)
     graph.reserve(len(ids))
-    for slot in range(len(ids)):
-        query = graph.vectors.query(vectors[slot])
+    for slot, vector in enumerate(vectors):
+        query = graph.vectors.query(vector)
         near = graph.near(query)
         if graph.nearest(near, 0.0) is not None:
-            raise _contradiction("two vertices at the same place")
+            raise BadValue("two vertices at the same place")
         graph.restore(
             slot, int(ids[slot]), query, near, int(multiplicities[slot]), int(labels[slot])
         )
@@ -69,10 +132,10 @@ def graph_from_arrays(
     return graph
 
 
-def by_repr(text: object, given: Any = None) -> Any:
+def _by_repr(text: object, given: Any) -> Any:
     """The distance or quantizer that a file names; one we do not know must be handed in."""
-    for known in (given, *KNOWN):
-        if known is not None and repr(known) == text:
+    for known in KNOWN if given is None else (given,):
+        if repr(known) == text:
             return known
     if given is not None:
         raise SnapshotError(f"this file was saved with {text}, not with {given!r}")
@@ -80,7 +143,3 @@ def by_repr(text: object, given: Any = None) -> Any:
         f"this file was saved with {text}, which is not part of the core; "
         "hand it to load(path, distance=...) or load(path, quantizer=...)"
     )
-
-
-def _contradiction(what: str) -> SnapshotError:
-    return SnapshotError(f"this snapshot contradicts itself ({what}); use an older copy")

@@ -75,14 +75,16 @@ class Ends:
     sink: float
 
 
-def ends(walk: Walk, inverse: UpdatedInverse) -> Ends:
+def ends(walk: Walk, inverse: UpdatedInverse | None = None) -> Ends:
     """Where the walk ends, each probability to about 1e-9 or better.
 
-    A large component comes in place, with multiplicity 0 for the slots outside it.
+    A large component comes in place, with multiplicity 0 for the slots outside it, and is solved
+    with the help of its inverse.
     """
     if walk.multiplicity.all():
         return by_factorisation(walk) or by_elimination(walk)
-    return by_iteration(walk, inverse) or ends(compressed(walk), inverse)
+    found = None if inverse is None else by_iteration(walk, inverse)
+    return found or ends(compressed(walk))
 
 
 def compressed(walk: Walk) -> Walk:
@@ -171,7 +173,7 @@ class Factor:
         system = walk.weights * -s
         system *= s[:, None]
         system -= np.multiply.outer(t * (m / self.c), t)
-        np.einsum("ii->i", system)[:] += 1.0
+        system.ravel()[:: len(v) + 1] += 1.0
         # Symmetric, so that the transpose is the same matrix in the order LAPACK wants.
         self.cholesky, failed = dpotrf(system.T, lower=1, overwrite_a=1, clean=0)
         if failed:

@@ -20,6 +20,9 @@ from onlooker.similarity import Distance, squared_gaps, squared_norms
 LONG = 512
 """From this length on a vector is sketched; a shorter one is read as fast as its sketch."""
 
+CACHED = 1 << 16
+"""Numbers that are measured together: as many as stay in the cache from one pass to the next."""
+
 PATIENCE = 30
 """Readings in vain per stored vector that pay for learning a new sketch."""
 
@@ -61,6 +64,7 @@ class Vectors:
         self._sketches: NDArray[np.float32]
         self._use(sketch.lengths_only(np.zeros(length, dtype=dtype)))
         self._batch: Batch | None = None
+        self._stored = 0
 
     def grow(self, capacity: int) -> None:
         """Make room for that many vectors."""
@@ -94,8 +98,9 @@ class Vectors:
 
     def put(self, slot: int, query: Query) -> None:
         """Store a vector in a free slot."""
-        if np.isinf(self._spreads).all():
+        if not self._stored:
             query = self._settle_on(query.vector)
+        self._stored += 1
         self.rows[slot] = query.vector
         self.moments[slot] = query.moments
         self._sketches[slot] = query.sketch
@@ -106,6 +111,7 @@ class Vectors:
 
     def free(self, slot: int) -> None:
         """Give a slot back; an infinite spread keeps it out of every search."""
+        self._stored -= 1
         self.rows[slot] = 0.0
         self._spreads[slot] = np.inf
         if self._batch is not None:
@@ -135,8 +141,12 @@ class Vectors:
 
     def measure(self, query: Query, slots: Slots) -> Floats:
         """Exact squared distances."""
-        rows = self.rows.take(slots, axis=0)
-        gaps = squared_gaps(query.wide, rows, query.norm, self._norms[slots])
+        gaps = np.empty(len(slots))
+        few = max(1, CACHED // max(1, self.rows.shape[1]))
+        for start in range(0, len(slots), few):
+            part = slots[start : start + few]
+            rows, norms = self.rows.take(part, axis=0), self._norms[part]
+            gaps[start : start + few] = squared_gaps(query.wide, rows, query.norm, norms)
         return self.distance.squared(gaps, query.moments, self.moments[slots])
 
     def _prepared(self, vectors: Rows) -> Iterator[Query]:
@@ -169,10 +179,9 @@ class Vectors:
         return query
 
     def _learn_when_due(self) -> None:
-        if self._in_vain <= PATIENCE * sketch.WIDTH or self.rows.shape[1] < LONG:
-            return
-        stored = np.isfinite(self._spreads)
-        if self._in_vain > PATIENCE * np.count_nonzero(stored):
+        due = self._in_vain > PATIENCE * max(self._stored, sketch.WIDTH)
+        if due and self.rows.shape[1] >= LONG:
+            stored = np.isfinite(self._spreads)
             self._use(sketch.learn(self.rows[stored]))
             self._sketches[stored], self._spreads[stored] = self._sketch.project(self.rows[stored])
 

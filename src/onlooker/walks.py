@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from onlooker.arrays import Slots
 from onlooker.graph import UNLABELED, Graph, Near
+from onlooker.harmonic import harmonic_solution
 from onlooker.records import Step
 from onlooker.solver import Walk
 
@@ -97,6 +98,20 @@ def _trace(graph: Graph, slots: Slots, before: NDArray[np.int32], end: int) -> t
         steps.append(step(graph, int(slots[end - 1])))
         end = int(before[end])
     return tuple(reversed(steps))
+
+
+def best_labels(graph: Graph, labels: int, sink: float) -> Slots:
+    """The best label of every vertex, in slot order; UNLABELED where none is reached."""
+    slots = graph.occupied
+    given = graph.label[slots]
+    scores = harmonic_solution(
+        graph.weights[np.ix_(slots, slots)],
+        given[:, None] == np.arange(labels),
+        given >= 0,
+        sink=sink,
+        multiplicity=graph.multiplicity[slots],
+    )
+    return np.where(scores.any(axis=1), scores.argmax(axis=1), UNLABELED)
 
 
 def unreachable(graph: Graph) -> Slots:
