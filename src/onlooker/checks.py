@@ -8,6 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from onlooker.arrays import Rows
 from onlooker.errors import BadName, BadValue, BadVector, WrongVectorLength
 
+TOO_LONG = 1e38
+"""Squared length from which on single precision has no room for sums."""
+
 
 def as_vector(x: ArrayLike, *, like: Rows | None = None) -> Rows:
     """One example as a row of finite numbers: float32 stays, everything else becomes float64.
@@ -32,11 +35,11 @@ def as_rows(rows: ArrayLike, *, like: Rows | None = None) -> Rows:
     if like is not None and array.shape[1] != like.shape[-1]:
         raise WrongVectorLength(array.shape[1], like.shape[-1])
     narrow = (array if like is None else like).dtype == np.float32
-    array = array.astype(np.float32 if narrow else np.float64, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
-        lengths = np.vecdot(array, array)
-    if not np.isfinite(lengths).all():
-        _refuse(array[~np.isfinite(lengths)][0])
+        array = array.astype(np.float32 if narrow else np.float64, copy=False)
+        measurable = np.vecdot(array, array) < TOO_LONG
+    if not measurable.all():
+        _refuse(array[~measurable][0])
     return array
 
 
@@ -98,5 +101,5 @@ def _refuse(vector: Rows) -> None:
         )
     raise BadVector(
         f"this example holds numbers up to {np.abs(vector).max():g}, too large to measure "
-        "distances with; scale the features"
+        "distances with; scale the features down"
     )

@@ -104,7 +104,8 @@ class Graph:
         if not len(near.slots):
             return None
         smallest = near.squared.min()
-        if smallest > 0 and smallest >= closer_than * closer_than:
+        # Distances, not squares: a radius that is the root of a square would not square back.
+        if smallest > 0 and np.sqrt(smallest) >= closer_than:
             return None
         tied = near.slots[near.squared == smallest]
         return int(tied[np.argmin(self.ids[tied])])
@@ -138,9 +139,9 @@ class Graph:
 
     def nearest_elder(self, slot: int, radius: float) -> int | None:
         """The nearest vertex closer than radius that is labeled or older, if there is one."""
-        slots, squared = self.vectors.near(self.vectors.stored(slot), radius)
+        slots, squared = self.vectors.near(self.vectors.stored(slot), radius * (1 + 1e-9))
         elder = (self.ids[slots] < self.ids[slot]) | (self.label[slots] >= 0)
-        elder &= (slots != slot) & (squared < radius * radius)
+        elder &= slots != slot
         found = Near(slots[elder], squared[elder], squared[elder])
         return self.nearest(found, radius)
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker import solver, walks
-from onlooker.arrays import Floats, Rows
-from onlooker.checks import as_name, as_number, as_rows, as_vector
+from onlooker.arrays import Floats, Rows, slots_where
+from onlooker.checks import as_name, as_number, as_rows, as_vector, is_number
 from onlooker.errors import BadValue, Incompatible, LabelConflict, NotFound
-from onlooker.graph import UNLABELED, Event, Graph, Near
+from onlooker.graph import FREE, UNLABELED, Event, Graph, Near
 from onlooker.inverse import UpdatedInverse
 from onlooker.persistence import Saved
 from onlooker.quantizer import ClosestPair, Quantizer
@@ -70,6 +70,10 @@ class OnlineHarmonicLearner:
     ) -> None:
         if not isinstance(kernel, HeatKernel):
             raise BadValue(f"kernel must be a HeatKernel, got {kernel!r}")
+        if quantizer is not None and (
+            isinstance(quantizer, type) or not isinstance(quantizer, Quantizer)
+        ):
+            raise BadValue(f"quantizer must be ClosestPair() or Doubling(), got {quantizer!r}")
         if not isinstance(features, str):
             raise BadValue(f"features is a tag, a string; got {features!r}")
         self.kernel = kernel
@@ -114,6 +118,7 @@ class OnlineHarmonicLearner:
     def observe_many(self, rows: ArrayLike) -> list[Prediction]:
         """The same as observe for each row, with the distances of a block computed at once."""
         examples = as_rows(rows, like=self._like())
+        self.kernel.distance.moments(examples)  # what it refuses, it must refuse before we learn
         if not self._names:
             self._finish()
             return [self._nobody() for _ in examples]
@@ -132,9 +137,7 @@ class OnlineHarmonicLearner:
         """A labeled example. A new name at any time is a new class."""
         name = as_name(name)
         vector = as_vector(x, like=self._like())
-        graph = self._graph
-        if self._like() is None:
-            graph = Graph(self.kernel, len(vector), vector.dtype)
+        graph = self._graph_for(vector)
         query = graph.vectors.query(vector)
         near = graph.near(query)
         at = graph.nearest(near, 0.0)
@@ -147,7 +150,7 @@ class OnlineHarmonicLearner:
         """Take the label of a labeled example back; its vertex stays, unlabeled."""
         graph = self._graph
         query = self._query(x)
-        at = graph.nearest(graph.near(query), 0.0)
+        at = graph.nearest(graph.near(query), 0.0) if self._names else None
         if at is None or graph.label[at] == UNLABELED:
             raise NotFound("there is no labeled example at this place; vertices() lists them")
         graph.relabel(at, UNLABELED)
@@ -195,8 +198,9 @@ class OnlineHarmonicLearner:
 
     def drop(self, vertex: int) -> None:
         """Take one vertex out of the graph, with everything it stands for."""
-        slots = np.flatnonzero(self._graph.ids == vertex)
-        if isinstance(vertex, bool) or vertex < 0 or not len(slots):
+        known = is_number(vertex, whole=True) and vertex >= 0
+        slots = slots_where(self._graph.ids == (vertex if known else FREE))
+        if not len(slots):
             raise NotFound(f"there is no vertex {vertex!r}; it may have been merged into another")
         self._graph.drop(int(slots[0]))
         self._tidy_names()
@@ -223,9 +227,7 @@ class OnlineHarmonicLearner:
         """Take in all that another learner knows, which is left alone."""
         self._refuse_to_merge(other)
         theirs = other.vertices()
-        graph = self._graph
-        if self._like() is None:
-            graph = Graph(self.kernel, theirs.vectors.shape[1], theirs.vectors.dtype)
+        graph = self._graph_for(theirs.vectors)
         # Labels first: an unlabeled vertex gives way to a label at its place, never the reverse.
         order = sorted(range(len(theirs.ids)), key=lambda row: theirs.names[row] is None)
         vectors = theirs.vectors.astype(graph.vectors.rows.dtype)
@@ -233,6 +235,8 @@ class OnlineHarmonicLearner:
             at = graph.nearest(graph.near(graph.vectors.query(vectors[row])), 0.0)
             self._refuse_second_name(at, theirs.names[row])
         self._graph = graph
+        for name in other.names:
+            self._label(name)
         for row in order:
             query = graph.vectors.query(vectors[row])
             near = graph.near(query)
@@ -288,8 +292,15 @@ class OnlineHarmonicLearner:
         rows = self._graph.vectors.rows
         return rows if rows.shape[1] else None
 
+    def _graph_for(self, vectors: Rows) -> Graph:
+        """Our graph; as long as it has seen no vector, a new one for vectors like these."""
+        if self._like() is not None:
+            return self._graph
+        return Graph(self.kernel, vectors.shape[-1], vectors.dtype)
+
     def _query(self, x: ArrayLike) -> Query:
-        return self._graph.vectors.query(as_vector(x, like=self._like()))
+        vector = as_vector(x, like=self._like())
+        return self._graph_for(vector).vectors.query(vector)
 
     def _slots_for(self, more: int) -> int:
         """Slots that are enough for that many more examples, given the budget."""
@@ -383,16 +394,22 @@ class OnlineHarmonicLearner:
     def _refuse_to_merge(self, other: object) -> None:
         if not isinstance(other, OnlineHarmonicLearner):
             raise Incompatible(f"only another learner can be merged, got {other!r}")
-        for what, mine, theirs in (
-            ("features", self.features, other.features),
-            ("kernel", self.kernel, other.kernel),
-            ("sink", self.sink, other.sink),
-        ):
-            if mine != theirs:
-                raise Incompatible(f"cannot merge: {what} {mine!r} here, {theirs!r} there")
-        here, there = (learner._graph.vectors.rows.shape[1] for learner in (self, other))
-        if here and there and here != there:
-            raise Incompatible(f"cannot merge: vectors of length {here} here, {there} there")
+        for what in ("features", "kernel", "sink"):
+            here, there = getattr(self, what), getattr(other, what)
+            if here != there:
+                raise Incompatible(f"cannot merge: {what} {here!r} here, {there!r} there")
+        mine, theirs = self._like(), other._like()
+        if mine is None or theirs is None:
+            return
+        if mine.shape[1] != theirs.shape[1]:
+            raise Incompatible(
+                f"cannot merge: vectors of length {mine.shape[1]} here, {theirs.shape[1]} there"
+            )
+        if not np.can_cast(theirs.dtype, mine.dtype):
+            raise Incompatible(
+                f"cannot merge: {theirs.dtype} vectors would be rounded to the {mine.dtype} of "
+                "this learner; merge the other way round"
+            )
 
     def _tidy_names(self) -> None:
         """A name without a labeled example is not a class any more."""

@@ -82,15 +82,21 @@ class Saved:
             settings = {
                 "kernel": kernel,
                 "sink": as_number("sink", header["sink"], least=0),
-                "max_vertices": int(as_number("max_vertices", header["max_vertices"], least=1)),
+                "max_vertices": as_number(
+                    "max_vertices", header["max_vertices"], least=1, whole=True
+                ),
                 "quantizer": _by_repr(header["quantizer"], quantizer),
                 "min_score": as_number("min_score", header["min_score"], least=0, below=1),
                 "features": header["features"],
             }
             radius = as_number("radius", header["radius"], least=0)
             names = [as_name(name) for name in header["names"]]
-            next_id = int(as_number("next_id", header["next_id"], least=0, whole=True))
-            graph = _graph(kernel, file.arrays, len(set(names)), next_id)
+            next_id = as_number("next_id", header["next_id"], least=0, below=2**62, whole=True)
+            if not isinstance(header["names"], list) or not isinstance(header["features"], str):
+                raise BadValue("names are not a list, or features not a string")
+            graph = _graph(kernel, file.arrays, len(set(names)), int(next_id))
+            if graph.unlabeled_count > settings["max_vertices"]:
+                raise BadValue(f"{graph.unlabeled_count} vertices exceed the budget")
         except (KeyError, TypeError, BadValue) as error:
             raise SnapshotError(f"{path} is not a sound learner: {error}") from error
         return cls(settings, radius, names, graph)

@@ -5,7 +5,7 @@ one vertex into another. Labeled vertices are never merged away and do not count
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Clusters(Protocol):
@@ -34,6 +34,7 @@ class Clusters(Protocol):
         """Let kept stand for everything that gone stood for."""
 
 
+@runtime_checkable
 class Quantizer(Protocol):
     """Reduces the vertices to a budget; its repr names it in saved files."""
 

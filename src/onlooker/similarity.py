@@ -92,8 +92,11 @@ class HeatKernel:
     distance: Distance = field(default_factory=Euclidean)
 
     def __post_init__(self) -> None:
-        if not is_number(self.bandwidth) or not 0 < self.bandwidth < np.inf:
-            raise BadValue(f"bandwidth must be a positive number, got {self.bandwidth!r}")
+        if not is_number(self.bandwidth) or not 1e-15 < self.bandwidth < 1e15:
+            raise BadValue(
+                f"bandwidth must be a number between 1e-15 and 1e15, got {self.bandwidth!r}; "
+                "scale the features if you need another"
+            )
         if not is_number(self.cutoff) or not 0 < self.cutoff < 1:
             raise BadValue(
                 f"cutoff must lie strictly between 0 and 1, got {self.cutoff!r}; "

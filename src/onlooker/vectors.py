@@ -58,7 +58,7 @@ class Vectors:
     def __init__(self, distance: Distance, length: int, dtype: Any) -> None:
         self.distance = distance
         self.rows: Rows = np.zeros((0, length), dtype=dtype)
-        self.moments: Floats = np.ones((0, 0))
+        self.moments: Floats = distance.moments(np.ones((1, max(1, length))))[:0]
         self._norms: Floats = np.zeros(0)
         self._spreads: Floats = np.zeros(0)
         self._sketches: NDArray[np.float32]
@@ -126,12 +126,11 @@ class Vectors:
 
     def near(self, query: Query, reach: float) -> tuple[Slots, Floats]:
         """The slots within that distance, in slot order, and their squared distances."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            if self._batch is not None and query.place is not None:
-                bounds = self._batch.to_slots[query.place]
-            else:
-                bounds = self._bounds(query.sketch, query.spread, self._sketches, self._spreads)
-            floor = self.distance.squared(bounds, query.moments, self.moments)
+        if self._batch is not None and query.place is not None:
+            bounds = self._batch.to_slots[query.place]
+        else:
+            bounds = self._bounds(query.sketch, query.spread, self._sketches, self._spreads)
+        floor = self.distance.squared(bounds, query.moments, self.moments)
         # Not "floor <= limit": what overflowed to NaN must be measured, not passed over.
         candidates = slots_where(~(floor > reach * reach))
         squared = self.measure(query, candidates)
@@ -167,16 +166,15 @@ class Vectors:
         """Lower bounds of squared gaps, from |a|^2 + |b|^2 - 2 <a, b> less what rounding took."""
         bounds = spreads + spread
         bounds *= 1.0 - self._sketch.slack
-        bounds -= 2.0 * (own @ sketches.T)
+        with np.errstate(over="ignore", invalid="ignore"):
+            bounds -= 2.0 * (own @ sketches.T)
         return np.maximum(bounds, 0.0, out=bounds)
 
     def _settle_on(self, first: Rows) -> Query:
         """Look at everything from the first vector: bounds are tightest from nearby."""
         short = len(first) < LONG
         self._use((sketch.whole if short else sketch.lengths_only)(first.copy()))
-        query = self.query(first)
-        self.moments = np.ones((len(self.rows), len(query.moments)))
-        return query
+        return self.query(first)
 
     def _learn_when_due(self) -> None:
         due = self._in_vain > PATIENCE * max(self._stored, sketch.WIDTH)
