@@ -1,0 +1,80 @@
+"""What both adapters translate: labels of any kind to names and back, words to quantizers."""
+
+from collections.abc import Hashable
+from itertools import chain, count
+from typing import Generic, TypeVar
+
+from numpy.typing import ArrayLike
+
+from onlooker.errors import BadValue, LabelConflict
+from onlooker.online import OnlineHarmonicLearner
+from onlooker.quantizer import ClosestPair, Doubling, Quantizer
+
+Label = TypeVar("Label", bound=Hashable)
+
+QUANTIZERS: dict[str, Quantizer] = {"closest-pair": ClosestPair(), "doubling": Doubling()}
+
+
+def as_quantizer(choice: str | Quantizer) -> Quantizer:
+    """A quantizer by its word, or the object itself.
+
+    >>> as_quantizer("doubling")
+    Doubling()
+    """
+    if not isinstance(choice, str):
+        return choice
+    if choice not in QUANTIZERS:
+        raise BadValue(f"quantizer must be one of {', '.join(QUANTIZERS)}, got {choice!r}")
+    return QUANTIZERS[choice]
+
+
+def teach_latest(learner: OnlineHarmonicLearner, x: ArrayLike, name: str) -> None:
+    """Teach; at a place that has another name already, the latest name counts.
+
+    The learner itself refuses a second name. Tables repeat rows and contradict themselves, and
+    neither scikit-learn nor river stops for that.
+    """
+    try:
+        learner.teach(x, name)
+    except LabelConflict:
+        learner.unteach(x)
+        learner.teach(x, name)
+
+
+class Names(Generic[Label]):
+    """A name for every label, and the label of every name, in order of arrival.
+
+    The learner calls its classes by strings. A label is called by its own text; where another one
+    has taken that, by its text as Python code, and so on. Nothing is ever parsed.
+
+    >>> names = Names[int | str]()
+    >>> [names.name(label) for label in (1, "1", "ana", 1, " ")]
+    ['1', "'1'", 'ana', '1', "' '"]
+    >>> names.label("'1'")
+    '1'
+    >>> names.labels
+    [1, '1', 'ana', ' ']
+    """
+
+    def __init__(self) -> None:
+        self._name: dict[Label, str] = {}
+        self._label: dict[str, Label] = {}
+
+    @property
+    def labels(self) -> list[Label]:
+        """Every label that was ever named."""
+        return list(self._name)
+
+    def name(self, label: Label) -> str:
+        """What a label is called; a new label gets a new name."""
+        if label not in self._name:
+            numbered = (f"{label!r} {n}" for n in count(2))
+            candidates = chain([str(label), repr(label)], numbered)
+            name = next(text for text in candidates if text.strip() and text not in self._label)
+            self._name[label] = name
+            self._label[name] = label
+        return self._name[label]
+
+    def label(self, name: str) -> Label:
+        """The label that is called so."""
+        return self._label[name]

@@ -1,0 +1,86 @@
+"""Many independent jobs on all cores, with a progress bar when somebody is watching."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+ONE_THREAD = dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+"""For the workers: a process per core leaves no core for a second thread of linear algebra."""
+
+
+def spread(
+    work: Callable[[Job], Result],
+    jobs: Sequence[Job],
+    *,
+    what: str,
+    cost: Callable[[Job], float],
+) -> list[Result]:
+    """The result of each job, in the order of the jobs; dear ones are started first.
+
+    Worker processes are spawned, not forked: a linear algebra library reads how many threads it
+    may use once, when it is loaded. Progress goes to stderr, and only when that is a terminal.
+    """
+    workers = min(os.cpu_count() or 1, len(jobs))
+    by_cost = sorted(range(len(jobs)), key=lambda place: -cost(jobs[place]))
+    with (
+        _environment(ONE_THREAD),
+        ProcessPoolExecutor(
+            workers, multiprocessing.get_context("spawn"), initializer=_end_without_a_word
+        ) as pool,
+        _progress_bar() as progress,
+    ):
+        task = progress.add_task(what, total=len(jobs))
+        futures = {place: pool.submit(work, jobs[place]) for place in by_cost}
+        try:
+            for future in as_completed(futures.values()):
+                future.result()  # the first failure ends it all
+                progress.advance(task)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        return [futures[place].result() for place in range(len(jobs))]
+
+
+def _progress_bar() -> Progress:
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _end_without_a_word() -> None:
+    """Ctrl-C reaches the workers too; one traceback, the parent's, would be one too many."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    """Set environment variables for the processes started inside the block."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,380 @@
+"""scikit-learn's own checks on both classifiers, and what we promise beyond them."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("sklearn")
+
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, make_moons
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_classifiers_classes, parametrize_with_checks
+
+from onlooker import ClosestPair, HeatKernel, OnlineHarmonicLearner, OnlookerError
+from onlooker.compat import sklearn as module
+from onlooker.compat.bandwidth import auto_bandwidth
+from onlooker.compat.sklearn import HarmonicClassifier, OnlineHarmonicClassifier
+from onlooker.harmonic import harmonic_solution
+
+EXPECTED_FAILURES = {
+    "check_classifiers_classes": (
+        "fits labels -1 and 1 and wants two classes, but -1 marks a row without a label; "
+        "scikit-learn exempts its own three semi-supervised classifiers by name"
+    ),
+}
+
+CLASSIFIERS = [
+    HarmonicClassifier(),
+    OnlineHarmonicClassifier(),
+    OnlineHarmonicClassifier(quantizer="doubling", max_vertices=20),
+]
+either = pytest.mark.parametrize("kind", [HarmonicClassifier, OnlineHarmonicClassifier])
+
+LINE = np.array([[0.0], [4.0], [0.5], [1.0], [4.5], [0.2]])
+SPARSELY = np.array(["ana", "ben", "-1", "-1", "-1", "-1"])
+
+
+@parametrize_with_checks(CLASSIFIERS, expected_failed_checks=lambda _: EXPECTED_FAILURES)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
+def test_the_failed_check_passes_with_the_exemption(classifier):
+    """The name is all that scikit-learn goes by."""
+    check_classifiers_classes("LabelPropagation", classifier)
+
+
+# ---- labels
+
+
+@either
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        ([7, 3, -1, -1, -1, -1], [3, 7]),
+        ([7.0, 3.0, -1.0, -1.0, -1.0, -1.0], [3.0, 7.0]),
+        (["b", "a", -1, -1, -1, -1], ["a", "b"]),
+        (np.array(["b", "a", -1, -1, -1, -1], dtype=object), ["a", "b"]),
+        (np.array([-1, -1, "b", "a", "-1", -1], dtype=object), ["a", "b"]),
+        (np.array([7, 3, -1, -1, -1, -1], dtype=object), [3, 7]),
+        ([True, False, True, True, False, True], [False, True]),
+        (np.array([200, 0, 200, 200, 0, 200], dtype=np.uint8), [0, 200]),
+        (["", " ", -1, -1, -1, -1], ["", " "]),
+    ],
+)
+def test_every_kind_of_label(kind, y, classes):
+    model = kind(bandwidth=0.3).fit(LINE, y)
+    assert model.classes_.tolist() == classes
+    labeled = [i for i, label in enumerate(y) if label not in (-1, "-1")]
+    assert model.predict(LINE)[labeled].tolist() == [y[i] for i in labeled]
+
+
+@either
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (np.array(["a", 1, 1, 1, 1, 1], dtype=object), "not both"),
+        (np.array(["a", None, "b", "b", "b", "b"], dtype=object), "not both"),
+        ([0.5, 1.5, 2.5, 3.5, 4.5, 5.5], "continuous"),
+        ([-1] * 6, "has a label"),
+    ],
+)
+def test_labels_that_make_no_sense_are_refused(kind, y, words):
+    with pytest.raises(ValueError, match=words):
+        kind(bandwidth=0.3).fit(LINE, y)
+
+
+# ---- nobody
+
+
+@either
+@pytest.mark.parametrize(
+    ("y", "outlier_label", "nobody"),
+    [
+        ([0, 1, 0, 0, 1, 0], -1, -1),
+        ([0, 1, 0, 0, 1, 0], 99, 99),
+        ([0, 1, 0, 0, 1, 0], None, None),
+        (SPARSELY, -1, "-1"),
+        (SPARSELY, "nobody I know", "nobody I know"),
+        (SPARSELY, None, None),
+    ],
+)
+def test_nobody_is_the_outlier_label(kind, y, outlier_label, nobody):
+    model = kind(bandwidth=0.3, outlier_label=outlier_label).fit(LINE, y)
+    known, unknown = model.predict([[0.1], [50.0]]).tolist()
+    assert (known, unknown) == (y[0], nobody)
+    assert not model.predict_proba([[50.0]]).any()
+
+
+@either
+@pytest.mark.parametrize(("y", "outlier_label"), [([0, 1] * 3, "nobody"), (SPARSELY, 5)])
+def test_an_outlier_label_of_another_kind_is_refused(kind, y, outlier_label):
+    with pytest.raises(OnlookerError, match="of their kind"):
+        kind(bandwidth=0.3, outlier_label=outlier_label).fit(LINE, y)
+
+
+@either
+def test_answers_for_nobody_are_unlabeled_rows_again(kind):
+    model = kind(bandwidth=0.3).fit(LINE, SPARSELY)
+    rows = np.array([[0.1], [50.0], [4.1]])
+    again = kind(bandwidth=0.3).fit(rows, model.predict(rows))
+    assert again.classes_.tolist() == ["ana", "ben"]
+
+
+@either
+def test_a_class_needs_more_than_min_score(kind):
+    trusting = kind(bandwidth=0.3, sink=0.1).fit(LINE, SPARSELY)
+    probability = trusting.predict_proba([[1.6]]).max()
+    assert trusting.predict([[1.6]]) == "ana"
+    strict = clone(trusting).set_params(min_score=probability).fit(LINE, SPARSELY)
+    assert strict.predict([[1.6]]) == "-1"
+
+
+@either
+def test_rows_sum_to_one_less_the_sink(kind):
+    model = kind(bandwidth=0.3, sink=0.1).fit(LINE, SPARSELY)
+    sums = model.predict_proba([[0.0], [1.0], [1.6], [50.0]]).sum(axis=1)
+    assert sums[0] == 1.0
+    assert 1.0 > sums[1] > sums[2] > sums[3] == 0.0
+
+
+# ---- offline
+
+
+@given(seed=st.integers(0, 2**32 - 1), labeled=st.integers(1, 10), sink=st.floats(0, 1))
+def test_training_rows_get_the_harmonic_solution(seed, labeled, sink):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(20, 2))
+    y = np.where(np.arange(20) < labeled, rng.integers(0, 3, 20), -1)
+    model = HarmonicClassifier(bandwidth=0.4, cutoff=1e-3, sink=sink).fit(rows, y)
+    kernel = HeatKernel(0.4, 1e-3)
+    weights = np.array([kernel.similarity(row, rows) for row in rows])
+    expected = harmonic_solution(weights, y[:, None] == model.classes_, y >= 0, sink=sink)
+    np.testing.assert_allclose(model.predict_proba(rows), expected, atol=1e-9)
+
+
+def test_a_new_row_gets_the_average_of_its_neighbours():
+    model = HarmonicClassifier(bandwidth=0.3, sink=0.1).fit(LINE, SPARSELY)
+    weights = HeatKernel(0.3, 1e-5).similarity([1.3], LINE)
+    expected = weights @ model.predict_proba(LINE) / (weights.sum() + 0.1)
+    np.testing.assert_allclose(model.predict_proba([[1.3]])[0], expected)
+
+
+def test_rows_at_the_same_place_count_as_often_as_they_come():
+    """Proposition 1, for rows that come again as they were."""
+    twice = np.r_[np.arange(6), np.arange(6)]
+    kernel = HeatKernel(0.3, 1e-5)
+    rows, y = LINE[twice], SPARSELY[twice]
+    weights = np.array([kernel.similarity(row, rows) for row in rows])
+    model = HarmonicClassifier(bandwidth=0.3, sink=0.1).fit(rows, y)
+    labels = y[:, None] == model.classes_
+    expected = harmonic_solution(weights, labels, y != "-1", sink=0.1)
+    np.testing.assert_allclose(model.predict_proba(rows), expected, atol=1e-9)
+
+
+def test_contradicting_labels_share_their_place():
+    model = HarmonicClassifier(bandwidth=0.3).fit([[0.0], [0.0], [0.0], [1.0]], [0, 1, 1, 0])
+    np.testing.assert_allclose(model.predict_proba([[0.0]]), [[1 / 3, 2 / 3]])
+
+
+def test_sparse_and_dense_graphs_agree(monkeypatch):
+    rows, y = make_moons(200, noise=0.1, random_state=0)
+    y = np.where(np.arange(200) < 10, y, -1)
+    answers = []
+    for share in (0.0, 2.0):
+        monkeypatch.setattr(module, "SPARSE", share)
+        answers.append(HarmonicClassifier().fit(rows, y).predict_proba(rows + 0.01))
+    np.testing.assert_allclose(*answers, atol=1e-9)
+
+
+# ---- online
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    cuts=st.lists(st.integers(1, 29), max_size=4, unique=True).map(sorted),
+    quantizer=st.sampled_from(["closest-pair", "doubling", ClosestPair()]),
+)
+def test_the_same_as_the_learner_however_the_rows_are_cut(seed, cuts, quantizer):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(30, 2)).round(1)
+    y = np.where(rng.random(30) < 0.3, rng.integers(0, 3, 30), -1)
+    learner = OnlineHarmonicLearner(
+        HeatKernel(0.4, 1e-3), max_vertices=5, quantizer=module.as_quantizer(quantizer)
+    )
+    model = OnlineHarmonicClassifier(
+        bandwidth=0.4, cutoff=1e-3, max_vertices=5, quantizer=quantizer
+    )
+    for part, labels in zip(np.split(rows, cuts), np.split(y, cuts), strict=True):
+        model.partial_fit(part, labels)
+    for row, label in zip(rows, y, strict=True):
+        if label >= 0:
+            module.teach_latest(learner, row, str(label))
+        else:
+            learner.observe(row)
+    for row, answer, p in zip(rows, model.predict(rows), model.predict_proba(rows), strict=True):
+        seen = learner.predict(row)
+        table = dict(zip(map(str, model.classes_), p.tolist(), strict=True))
+        assert {name: table.pop(name) for name in seen.scores} == seen.scores
+        assert not any(table.values())
+        assert (answer >= 0) == (seen.label is not None)
+
+
+def test_without_y_no_row_has_a_label():
+    model = OnlineHarmonicClassifier(bandwidth=0.3).partial_fit(LINE[:2], [0, 1])
+    marked = copy.deepcopy(model).partial_fit(LINE[2:], [-1] * 4)
+    model.partial_fit(LINE[2:])
+    assert len(model.learner_) == len(marked.learner_) == 6
+    np.testing.assert_array_equal(model.predict_proba(LINE), marked.predict_proba(LINE))
+
+
+def test_before_any_label_everybody_is_nobody():
+    rows = np.hstack([LINE, LINE])
+    model = OnlineHarmonicClassifier(bandwidth=0.3).partial_fit(rows)
+    assert model.predict(rows).tolist() == [-1] * 6
+    assert model.predict_proba(rows).shape == (6, 0)
+    model.partial_fit([[0.0, 0.0]], ["ana"])
+    assert model.predict([[0.1, 0.0]]).tolist() == ["ana"]
+
+
+def test_classes_may_be_announced_and_may_grow():
+    model = OnlineHarmonicClassifier(bandwidth=0.3)
+    model.partial_fit([[0.0]], ["mia"], classes=["mia", "zoe"])
+    assert model.classes_.tolist() == ["mia", "zoe"]
+    assert model.predict_proba([[0.0]]).tolist() == [[1.0, 0.0]]
+    model.partial_fit([[4.0]], ["ana"])
+    assert model.classes_.tolist() == ["ana", "mia", "zoe"]
+    assert model.predict_proba([[0.0], [4.0]]).tolist() == [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    model.learner_.forget("mia")
+    assert model.predict_proba([[0.0]]).tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_fit_forgets_what_partial_fit_has_learned():
+    model = OnlineHarmonicClassifier(bandwidth=0.3).partial_fit([[0.0]], ["ana"])
+    model.fit([[4.0], [5.0]], [1, 2])
+    assert model.classes_.tolist() == [1, 2]
+    assert model.predict([[0.0]]).tolist() == [-1]
+
+
+def test_the_latest_of_two_labels_counts():
+    model = OnlineHarmonicClassifier(bandwidth=0.3).fit([[0.0], [0.0], [1.0]], [0, 1, 0])
+    assert model.predict([[0.0]]).tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "y"),
+    [
+        ([[1.0], [np.nan]], ["ana", "ben"]),
+        ([[1.0], [1e200]], ["ana", "ben"]),
+        ([[1.0], [2.0]], [1, 2]),
+        ([[1.0], [2.0]], [0.5, 0.7]),
+        ([[1.0, 2.0]], ["ana"]),
+    ],
+)
+def test_a_batch_that_is_refused_leaves_no_trace(rows, y):
+    model = OnlineHarmonicClassifier(bandwidth=0.3).partial_fit(LINE, SPARSELY)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError):  # noqa: PT011 - scikit-learn's words or ours
+        model.partial_fit(rows, y)
+    assert pickle.dumps(model) == before
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
+def test_a_copy_goes_on_by_itself(duplicate):
+    model = OnlineHarmonicClassifier(bandwidth=0.3).partial_fit(LINE[:3], SPARSELY[:3])
+    twin = duplicate(model)
+    twin.partial_fit(LINE[3:])
+    assert (len(model.learner_), len(twin.learner_)) == (3, 6)
+    model.partial_fit(LINE[3:])
+    np.testing.assert_array_equal(model.predict_proba(LINE), twin.predict_proba(LINE))
+
+
+WRONG = [
+    {"bandwidth": 0.0},
+    {"bandwidth": "scale"},
+    {"cutoff": 1.0},
+    {"sink": -1.0},
+    {"min_score": 1.0},
+]
+WRONG_ONLINE = [{"quantizer": "tripling"}, {"max_vertices": 0}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [(HarmonicClassifier, wrong) for wrong in WRONG]
+    + [(OnlineHarmonicClassifier, wrong) for wrong in WRONG + WRONG_ONLINE],
+)
+def test_parameters_are_refused_when_fitting(kind, wrong):
+    with pytest.raises(OnlookerError, match=next(iter(wrong))):
+        kind(**{"bandwidth": 0.3, **wrong}).fit(LINE, SPARSELY)
+
+
+# ---- among other tools
+
+
+@either
+def test_in_a_pipeline_and_a_grid_search(kind):
+    rows, y = load_iris(return_X_y=True)
+    hidden = np.where(np.arange(150) % 5 < 2, y, -1)
+    pipeline = make_pipeline(StandardScaler(), kind())
+    name = kind.__name__.lower()
+    grid = {f"{name}__bandwidth": [0.01, 0.3, 30.0], f"{name}__cutoff": [1e-5]}
+    search = GridSearchCV(pipeline, grid, cv=3, error_score="raise").fit(rows, hidden)
+    assert search.best_params_[f"{name}__bandwidth"] == 0.3
+    assert search.best_estimator_.predict(rows).tolist().count(-1) < 15
+    assert cross_val_score(pipeline, rows, y, cv=5, scoring="accuracy").mean() > 0.85
+
+
+@either
+def test_score_leaves_out_rows_without_a_label(kind):
+    model = kind(bandwidth=0.3).fit(LINE, SPARSELY)
+    rows = [[0.0], [4.0], [4.0], [50.0]]
+    assert model.score(rows, ["ana", "ana", "-1", "-1"]) == 0.5
+    assert model.score(rows, ["ana", "ana", "-1", "-1"], sample_weight=[3, 1, 1, 1]) == 0.75
+    with pytest.raises(ValueError, match="has a label"):
+        model.score(rows, [-1] * 4)
+
+
+def test_feature_names_are_kept_in_mind():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(LINE, columns=["x"])
+    model = OnlineHarmonicClassifier(bandwidth=0.3).fit(table, SPARSELY)
+    assert model.feature_names_in_.tolist() == ["x"]
+
+
+# ---- the bandwidth nobody gave
+
+
+@either
+def test_defaults_are_useful_on_digits(kind):
+    """Draws of 1000 digits range from 0.80 to 0.97; a bandwidth too large gives 0.1."""
+    rows, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    rows, y = rows[order][:1000] / 16, y[order][:1000]
+    first = np.concatenate([np.flatnonzero(y == digit)[:4] for digit in range(10)])
+    labels_first = np.r_[first, np.setdiff1d(np.arange(len(y)), first)]
+    rows, y = rows[labels_first], y[labels_first]
+    model = kind().fit(rows, np.where(np.arange(len(y)) < 40, y, -1))
+    accuracy = np.mean(model.predict(rows)[40:] == y[40:])
+    assert accuracy > 0.7
+
+
+def test_auto_bandwidth_scales_with_the_rows_and_ignores_repetition():
+    rows = np.random.default_rng(0).normal(size=(700, 3))
+    assert auto_bandwidth(7 * rows) == pytest.approx(7 * auto_bandwidth(rows))
+    assert auto_bandwidth(np.repeat(rows, 3, axis=0)) == pytest.approx(auto_bandwidth(rows))
+
+
+@either
+@pytest.mark.parametrize("rows", [[[1.0]], [[1.0], [1.0]]])
+def test_auto_bandwidth_needs_two_places(kind, rows):
+    with pytest.raises(ValueError, match="give a number"):
+        kind().fit(rows, [0] * len(rows))

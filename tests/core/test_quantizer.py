@@ -1,0 +1,195 @@
+"""Both quantizers keep the budget; each keeps its own promise besides."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
+from streams import QUANTIZERS, state
+
+# Everything on the line is connected: what the quantizer does is all that is seen.
+KERNEL = HeatKernel(20.0, 1e-6)
+
+line = st.lists(st.integers(0, 40).map(float), min_size=1, max_size=25)
+
+
+def watching(stream, *, budget, quantizer, kernel=KERNEL, label=-30.0):
+    learner = OnlineHarmonicLearner(kernel, sink=0.0, max_vertices=budget, quantizer=quantizer)
+    learner.teach([label], "ana")
+    for x in stream:
+        learner.observe([x])
+    return learner
+
+
+def unlabeled(learner):
+    """Places and multiplicities of the unlabeled vertices, oldest first."""
+    vertices = learner.vertices()
+    free = [name is None for name in vertices.names]
+    return vertices.vectors[free].ravel().tolist(), vertices.multiplicities[free].tolist()
+
+
+# The two counter-examples of style.md, 3.1 --------------------------------------------------
+
+
+def test_one_doubling_that_merges_nothing_is_followed_by_another():
+    """0, 2, 4 with a limit of one: the figure's "equals n_g + 1" would never be true again."""
+    learner = watching([0.0, 2.0], budget=1, quantizer=Doubling())
+    assert unlabeled(learner) == ([0.0], [2])
+    assert learner.changes().doubled == (2.0, 4.0)  # at R = 2 the two are not closer than R
+    learner.observe([4.0])
+    assert unlabeled(learner) == ([0.0], [3])
+    assert learner.radius == 8.0  # 4 is not closer than 4: a vertex, and one too many
+
+
+def test_a_gap_of_exactly_the_radius_is_not_closer_than_the_radius():
+    """Squaring a root may give more than there was: sqrt(2) squared is above 2."""
+    learner = OnlineHarmonicLearner(
+        HeatKernel(5.0, 1e-6), sink=0.0, max_vertices=1, quantizer=Doubling()
+    )
+    learner.teach([-20.0, 0.0], "ana")
+    learner.observe([0.0, 0.0])
+    learner.observe([1.0, 1.0])
+    assert learner.changes().doubled == (np.sqrt(2), 2 * np.sqrt(2))
+    assert learner.vertices().multiplicities.tolist() == [1, 2]
+
+
+@given(x=st.floats(0.01, 30), y=st.floats(0.01, 30))
+def test_the_first_radius_is_the_smallest_gap_and_merges_nothing(x, y):
+    learner = OnlineHarmonicLearner(
+        HeatKernel(20.0, 1e-6), sink=0.0, max_vertices=1, quantizer=Doubling()
+    )
+    learner.teach([-30.0, -30.0], "ana")
+    learner.observe([0.0, 0.0])
+    learner.observe([x, y])
+    first, second = learner.changes().doubled
+    assert first == pytest.approx(np.hypot(x, y), rel=1e-12)
+    assert second == 2 * first
+
+
+@pytest.mark.parametrize("quantizer", QUANTIZERS)
+def test_the_same_point_three_times_is_one_vertex(quantizer):
+    learner = watching([5.0, 5.0, 5.0], budget=1, quantizer=QUANTIZERS[quantizer]())
+    assert unlabeled(learner) == ([5.0], [3])
+    assert learner.radius == 0.0
+
+
+# Doubling ----------------------------------------------------------------------------------
+
+
+@given(stream=line, budget=st.integers(1, 6))
+def test_doubling_keeps_unlabeled_vertices_a_radius_apart(stream, budget):
+    learner = watching(stream, budget=budget, quantizer=Doubling())
+    places, _ = unlabeled(learner)
+    gaps = [abs(x - y) for i, x in enumerate(places) for y in places[:i]]
+    assert min(gaps, default=np.inf) >= learner.radius
+    assert all(abs(x + 30.0) >= learner.radius for x in places)
+
+
+@given(stream=line, budget=st.integers(1, 6))
+def test_radii_double_from_the_smallest_gap(stream, budget):
+    learner = OnlineHarmonicLearner(KERNEL, sink=0.0, max_vertices=budget, quantizer=Doubling())
+    learner.teach([-30.0], "ana")
+    radius = 0.0
+    for x in stream:
+        places = [*learner.vertices().vectors.ravel().tolist(), x]
+        learner.observe([x])
+        for found in learner.changes().doubled:
+            gaps = [abs(a - b) for i, a in enumerate(places) for b in places[:i] if a != b]
+            assert found == (2 * radius or min(gaps))
+            radius = found
+        assert learner.radius == radius
+
+
+def test_repartition_is_greedy_in_order_of_age_and_labels_come_first():
+    learner = watching([0.0, 1.0, 2.0, 3.0], budget=4, quantizer=Doubling(), label=-1.5)
+    learner.observe([20.0])  # the fifth: R = 1 merges nothing, R = 2 merges
+    assert learner.changes().doubled == (1.0, 2.0)
+    # -1.5 takes 0 in; 1 and 3 stay; 2 is as near to 1 as to 3, but 3 is younger.
+    assert unlabeled(learner) == ([1.0, 3.0, 20.0], [2, 1, 1])
+    assert learner.vertices().multiplicities.tolist() == [2, 2, 1, 1]
+    assert learner.changes().merged == {1: 0, 3: 2}
+
+
+def test_an_example_closer_than_the_radius_is_absorbed_by_the_nearest():
+    learner = watching([0.0, 1.0, 10.0], budget=2, quantizer=Doubling())
+    assert learner.radius == 2.0
+    assert unlabeled(learner) == ([0.0, 10.0], [2, 1])
+    learner.observe([1.5])
+    assert learner.changes().absorbed == (1,)
+    learner.observe([8.5])
+    assert unlabeled(learner) == ([0.0, 10.0], [3, 2])
+    learner.observe([2.0])  # exactly the radius away: a vertex, and one too many
+    assert learner.changes().new == (4,)
+
+
+# Closest pair ------------------------------------------------------------------------------
+
+
+@given(stream=line, budget=st.integers(1, 6))
+def test_closest_pair_uses_the_whole_budget(stream, budget):
+    learner = watching(stream, budget=budget, quantizer=ClosestPair())
+    places, _ = unlabeled(learner)
+    assert len(places) == min(budget, len(set(stream)))
+    assert learner.radius == 0.0
+
+
+def test_the_heavier_of_the_closest_two_stays_where_it_is():
+    learner = watching([0.0, 5.0, 5.0, 6.0, 20.0], budget=3, quantizer=ClosestPair())
+    assert unlabeled(learner) == ([0.0, 5.0, 20.0], [1, 3, 1])
+    learner = watching([0.0, 6.0, 5.0, 5.0, 20.0], budget=3, quantizer=ClosestPair())
+    assert unlabeled(learner) == ([0.0, 5.0, 20.0], [1, 3, 1])
+
+
+def test_the_older_of_two_equally_heavy_stays():
+    learner = watching([0.0, 6.0, 5.0, 20.0], budget=3, quantizer=ClosestPair())
+    assert unlabeled(learner) == ([0.0, 6.0, 20.0], [1, 2, 1])
+
+
+def test_of_equal_gaps_the_oldest_pair_is_merged():
+    learner = watching([10.0, 0.0, 11.0, 1.0], budget=3, quantizer=ClosestPair())
+    assert unlabeled(learner) == ([10.0, 0.0, 1.0], [2, 1, 1])
+
+
+def test_a_label_takes_in_what_is_closest_to_it():
+    learner = watching([0.0, 5.0, 11.0], budget=2, quantizer=ClosestPair(), label=12.0)
+    assert unlabeled(learner) == ([0.0, 5.0], [1, 1])
+    assert learner.vertices().multiplicities.tolist() == [2, 1, 1]
+    assert learner.changes().merged == {3: 0}
+
+
+@pytest.mark.parametrize("quantizer", QUANTIZERS)
+def test_labels_are_never_merged_with_each_other(quantizer):
+    learner = OnlineHarmonicLearner(KERNEL, max_vertices=1, quantizer=QUANTIZERS[quantizer]())
+    for x in range(8):
+        learner.teach([x / 100], "ana")
+    for x in range(20):
+        learner.observe([float(x)])
+    assert learner.vertices().names.count("ana") == 8
+
+
+@pytest.mark.parametrize("quantizer", QUANTIZERS)
+def test_labels_taken_back_beyond_the_cutoff_of_each_other_still_fit_the_budget(quantizer):
+    """Then the closest pair is not connected, and its distance was never needed before."""
+    learner = OnlineHarmonicLearner(
+        HeatKernel(0.1, 1e-3), max_vertices=2, quantizer=QUANTIZERS[quantizer]()
+    )
+    places = [0.0, 10.0, 23.0, 31.0]
+    for x in places:
+        learner.teach([x], "ana")
+    learner.teach([100.0], "ben")
+    for x in places:
+        learner.unteach([x])
+        assert learner.vertices().names.count(None) <= 2
+    assert learner.vertices().multiplicities.sum() == 5
+    if quantizer == "closest":
+        # 23 goes to 31 while that is still a label, 10 to 0 when 31 is none any more.
+        assert unlabeled(learner) == ([0.0, 31.0], [2, 2])
+
+
+@pytest.mark.parametrize("quantizer", QUANTIZERS)
+@given(stream=line, budget=st.integers(1, 4))
+def test_a_learner_forgets_places_and_never_examples(quantizer, stream, budget):
+    learner = watching(stream, budget=budget, quantizer=QUANTIZERS[quantizer]())
+    assert sum(unlabeled(learner)[1]) + learner.vertices().multiplicities[0] == len(stream) + 1
+    assert set(state(learner)["ids"]) <= set(range(len(stream) + 1))

@@ -1,0 +1,246 @@
+"""The walk from one vertex against three oracles, ordinary and extreme, small and large."""
+
+import copy
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlooker import ClosestPair, HeatKernel, OnlineHarmonicLearner
+from onlooker.solver import Walk, ends
+from oracle import area, walk_dense, walk_gth, walk_mpmath
+from streams import eliminated
+
+CUTOFFS = [1e-2, 1e-6, 1e-12]
+SINKS = ["none", "tiny", "usual", "large"]
+VERTICES = 450
+"""More than the solver factorises at every step."""
+
+
+def sink_of(kind, cutoff):
+    return {"none": 0.0, "tiny": 1e-3 * cutoff, "usual": 10 * cutoff, "large": 1e3}[kind]
+
+
+def walk_from(W, v, labeled, sink, *, also=()):
+    """The solver's view of a walk from vertex 0; `also` are vertices it will never get to."""
+    W, v, labeled = np.array(W, dtype=float), np.array(v, dtype=float), np.array(labeled)
+    np.fill_diagonal(W, 0.0)
+    inside = [i for i in area(W, labeled, 0) if not labeled[i] and i != 0]
+    members = np.array(sorted({*inside, *also}), dtype=int)
+    k = np.flatnonzero(labeled)
+    return Walk(
+        weights=W[np.ix_(members, members)],
+        multiplicity=v[members],
+        to_labels=W[np.ix_(members, k)] * v[k],
+        start=W[0, members],
+        start_to_labels=W[0, k] * v[k],
+        start_multiplicity=float(v[0]),
+        sink=sink,
+    )
+
+
+def draw_graph(seed, n, cutoff, heaviest, *, shape):
+    """Similarities in [cutoff, 1], multiplicities in [1, heaviest], both of every magnitude."""
+    rng = np.random.default_rng(seed)
+    if shape == "cloud":
+        X = rng.normal(size=(n, 2))
+        reach = rng.uniform(1.0, 4.0)
+        W = np.exp(((X[:, None] - X) ** 2).sum(axis=2) * (np.log(cutoff) / reach**2))
+        W[cutoff > W] = 0.0
+    else:
+        W = np.triu(cutoff ** rng.random((n, n)), 1)
+        near = np.subtract.outer(np.arange(n), np.arange(n)) >= -2
+        W *= near if shape == "chain" else rng.random((n, n)) < rng.uniform(0.2, 1)
+        W = W + W.T
+    v = np.floor(heaviest ** rng.random(n))
+    labeled = rng.random(n) < 0.25
+    labeled[0], labeled[-1] = False, True
+    order = np.append(0, 1 + rng.permutation(n - 1))
+    return W[np.ix_(order, order)], v, labeled[order]
+
+
+def assert_ends(found, expected, labeled, *, tolerance=1e-8):
+    at, sink = expected
+    np.testing.assert_allclose(found.labels, np.array(at)[labeled], rtol=0, atol=tolerance)
+    assert abs(found.sink - sink) <= tolerance
+
+
+def reaches_a_label(W, labeled):
+    return any(labeled[i] for i in area(W, labeled, 0))
+
+
+shapes = st.sampled_from(["cloud", "chain", "any"])
+seeds = st.integers(0, 10**6)
+cutoffs = st.sampled_from(CUTOFFS)
+sinks = st.sampled_from(SINKS)
+
+
+@given(seed=seeds, n=st.integers(2, 24), cutoff=cutoffs, sink=sinks, shape=shapes)
+@settings(max_examples=300)
+def test_walks_end_where_elimination_without_subtraction_says(seed, n, cutoff, sink, shape):
+    W, v, labeled = draw_graph(seed, n, cutoff, 1e9, shape=shape)
+    if reaches_a_label(W, labeled):
+        gamma = sink_of(sink, cutoff)
+        found = ends(walk_from(W, v, labeled, gamma))
+        assert_ends(found, walk_gth(W, v, labeled, gamma, 0), labeled)
+        assert abs(found.labels.sum() + found.sink - 1) <= 1e-9
+
+
+@given(seed=seeds, n=st.integers(2, 10), cutoff=cutoffs, sink=sinks, shape=shapes)
+@settings(max_examples=150)
+def test_walks_end_where_fifty_digits_say(seed, n, cutoff, sink, shape):
+    W, v, labeled = draw_graph(seed, n, cutoff, 1e9, shape=shape)
+    if reaches_a_label(W, labeled):
+        gamma = sink_of(sink, cutoff)
+        expected = walk_mpmath(W, v, labeled, gamma, 0)
+        assert_ends(ends(walk_from(W, v, labeled, gamma)), expected, labeled)
+
+
+@given(seed=seeds, n=st.integers(2, 60), sink=st.sampled_from(["usual", "large"]), shape=shapes)
+def test_walks_end_where_the_dense_inverse_says_while_it_is_valid(seed, n, sink, shape):
+    W, v, labeled = draw_graph(seed, n, 1e-2, 20, shape=shape)
+    gamma = sink_of(sink, 1e-2)
+    if reaches_a_label(W, labeled):
+        expected = walk_dense(W, v, labeled, gamma, 0)
+        assert_ends(ends(walk_from(W, v, labeled, gamma)), expected, labeled)
+
+
+@given(seed=seeds, n=st.integers(2, 40), cutoff=cutoffs, sink=sinks)
+def test_elimination_in_rows_is_the_oracle(seed, n, cutoff, sink):
+    """The reference for the large graphs below."""
+    W, v, labeled = draw_graph(seed, n, cutoff, 1e9, shape="cloud")
+    if reaches_a_label(W, labeled):
+        at, lost = walk_gth(W, v, labeled, sink_of(sink, cutoff), 0)
+        found, found_lost = eliminated(W, v, labeled, sink_of(sink, cutoff), 0)
+        np.testing.assert_allclose(found, at, atol=1e-12)
+        assert abs(found_lost - lost) <= 1e-12
+
+
+@given(seed=seeds, cutoff=cutoffs, sink=st.sampled_from(["tiny", "usual", "large"]))
+def test_vertices_that_the_walk_never_visits_change_nothing(seed, cutoff, sink):
+    """A component that fell apart is told late; the solver may be handed too much of it."""
+    W, v, labeled = draw_graph(seed, 8, cutoff, 1e9, shape="cloud")
+    if not reaches_a_label(W, labeled):
+        return
+    apart = np.zeros((12, 12))
+    apart[:8, :8] = W
+    apart[8:, 8:] = 0.5
+    v, labeled = np.append(v, [1, 1e3, 1e9, 1]), np.append(labeled, [False] * 4)
+    gamma = sink_of(sink, cutoff)
+    found = ends(walk_from(apart, v, labeled, gamma, also=[8, 9, 10, 11]))
+    assert_ends(found, walk_gth(apart, v, labeled, gamma, 0), labeled)
+
+
+def test_a_walk_that_sees_only_a_label_ends_there_or_in_the_sink():
+    found = ends(walk_from([[0, 0.5], [0.5, 0]], [7, 3], [False, True], 0.5))
+    np.testing.assert_allclose(found.labels, [1.5 / 2.0], atol=1e-15)
+    assert found.sink == pytest.approx(0.5 / 2.0)
+
+
+def test_a_walk_with_one_vertex_on_the_way_multiplies_its_steps():
+    """x - i - label without a sink: through i or back, in the end the label."""
+    chain = [[0, 0.5, 0], [0.5, 0, 0.25], [0, 0.25, 0]]
+    found = ends(walk_from(chain, [1, 1, 1], [False, False, True], 0.0))
+    np.testing.assert_allclose(found.labels, [1.0], atol=1e-15)
+    assert found.sink == 0.0
+
+
+def test_the_sink_is_not_lost_beside_multiplicities_of_a_billion():
+    """design.md, section 4, number 13: three vertices on which a dense solve says 0.129."""
+    W = [[0, 1, 0], [1, 0, 1e-12], [0, 1e-12, 0]]
+    v = [10**9, 10**9, 1]
+    labeled = [False, False, True]
+    found = ends(walk_from(W, v, labeled, 1e-15))
+    assert_ends(found, walk_mpmath(W, v, labeled, 1e-15, 0), labeled, tolerance=1e-12)
+
+
+# Components beyond what is factorised at every step ----------------------------------------
+
+
+def expected_of(learner, x):
+    """Scores by name and the sink of an example that becomes a vertex of its own."""
+    vertices = learner.vertices()
+    X = np.vstack([x, vertices.vectors]).astype(float)
+    W = np.exp(((X[:, None] - X) ** 2).sum(axis=2) / (-2 * learner.kernel.bandwidth**2))
+    W[learner.kernel.cutoff > W] = 0.0
+    v = np.append(1, vertices.multiplicities).astype(float)
+    labeled = np.append(False, [name is not None for name in vertices.names])
+    at, sink = eliminated(W, v, labeled, learner.sink, 0)
+    scores = dict.fromkeys(learner.names, 0.0)
+    for name, share in zip(vertices.names, at[1:], strict=True):
+        if name is not None:
+            scores[name] += share
+    return scores, sink
+
+
+def assert_predicts_exactly(learner, x):
+    scores, sink = expected_of(learner, x)
+    found = learner.predict(x)
+    assert found.vertex not in learner.vertices().ids  # nothing has absorbed it
+    assert set(found.scores) == set(scores)
+    for name, score in scores.items():
+        assert abs(found.scores[name] - score) <= 1e-8, name
+    assert abs(found.sink - sink) <= 1e-8
+
+
+def blob_learner(*, seed, cutoff):
+    """One cloud of more than 400 vertices at its budget, all of one component."""
+    return copy.deepcopy(_built(seed, cutoff))
+
+
+@functools.cache
+def _built(seed, cutoff):
+    learner = OnlineHarmonicLearner(
+        HeatKernel(0.4, cutoff), max_vertices=VERTICES, quantizer=ClosestPair()
+    )
+    learner.teach(np.full(3, -1.0), "a")
+    learner.teach(np.full(3, 1.0), "b")
+    learner.observe_many(np.random.default_rng(seed).normal(size=(VERTICES + 30, 3)))
+    assert len(learner) > VERTICES - 10
+    return learner
+
+
+@pytest.mark.parametrize("cutoff", [1e-3, 1e-12])
+def test_large_components_are_answered_exactly_while_they_change(cutoff):
+    rng = np.random.default_rng(7)
+    learner = blob_learner(seed=1, cutoff=cutoff)
+    points = rng.normal(size=(40, 3))
+    for step, x in enumerate(points):
+        if step % 8 == 0:
+            assert_predicts_exactly(learner, x)
+        learner.observe(x)
+    learner.unteach(np.full(3, 1.0))
+    assert_predicts_exactly(learner, points[0] + 0.01)
+    learner.teach(points[1] + 0.2, "c")
+    assert_predicts_exactly(learner, points[0] + 0.01)
+    for vertex in learner.vertices().ids[5:60:8]:
+        learner.drop(int(vertex))
+        learner.observe(rng.normal(size=3))
+    assert_predicts_exactly(learner, points[0] + 0.01)
+    learner.merge(learner)
+    assert_predicts_exactly(learner, points[0] + 0.01)
+
+
+@pytest.mark.parametrize("cutoff", [1e-3, 1e-12])
+def test_large_components_are_answered_exactly_at_multiplicities_of_a_billion(cutoff):
+    rng = np.random.default_rng(8)
+    learner = blob_learner(seed=1, cutoff=cutoff)
+    heavy = OnlineHarmonicLearner(learner.kernel, max_vertices=VERTICES)
+    heavy.teach(np.full(3, -1.0), "a")
+    for x in learner.vertices().vectors[::40]:
+        heavy.observe(x)
+    for _ in range(30):
+        heavy.merge(heavy)
+    learner.merge(heavy)
+    assert learner.vertices().multiplicities.max() > 2**30
+    for x in rng.normal(size=(4, 3)):
+        assert_predicts_exactly(learner, x)
+        learner.observe(x)
+
+
+def test_a_large_component_in_a_batch_answers_as_one_by_one():
+    one, many = (blob_learner(seed=1, cutoff=1e-3) for _ in range(2))
+    points = np.random.default_rng(9).normal(size=(20, 3))
+    assert [one.observe(x) for x in points] == many.observe_many(points)

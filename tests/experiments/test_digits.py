@@ -1,0 +1,151 @@
+"""The digits experiment: its protocol, and its command on a small part of the data."""
+
+import json
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from onlooker.experiments.digits import DIGITS, Job, digits_stream, main, run
+from onlooker.experiments.parallel import spread
+from onlooker.experiments.plots import windowed
+from onlooker.experiments.stream import Row, Run
+
+EXAMPLES = 300
+FIELDS = {"method", "n_g", "seed", "accuracy", "abstained", "vertices", "ms_per_step"}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The command run once: one seed, two budgets, a few digits."""
+    folder = tmp_path_factory.mktemp("digits")
+    status = main(
+        ["--seeds", "1", "--examples", str(EXAMPLES), "--vertices", "20", "100"]
+        + ["--json", str(folder / "digits.json"), "--plot"]
+        + [str(folder / name) for name in ("digits.svg", "digits.png")]
+    )
+    assert status == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def rows(results):
+    return json.loads((results / "digits.json").read_text(encoding="utf-8"))["rows"]
+
+
+def test_every_method_has_a_complete_row(rows):
+    assert [(row["method"], row["n_g"]) for row in rows] == [
+        ("closest pair", 20),
+        ("closest pair", 100),
+        ("doubling", 20),
+        ("doubling", 100),
+        ("1-NN", None),
+        ("offline exact", None),
+        ("LabelSpreading", None),
+    ]
+    for row in rows:
+        assert row.keys() == FIELDS
+        assert 0 <= row["accuracy"] <= 1 - row["abstained"] <= 1
+        assert row["ms_per_step"] > 0
+
+
+def test_learners_stay_within_their_budget(rows):
+    budgeted = [row for row in rows if row["n_g"]]
+    assert len(budgeted) == 4
+    for row in budgeted:
+        assert row["vertices"] <= 40 + row["n_g"]
+
+
+def test_everybody_does_better_than_chance(rows):
+    for row in rows:
+        assert row["accuracy"] > 0.5, row
+
+
+def test_the_cutoff_leaves_nobody_out(rows):
+    assert all(row["abstained"] == 0 for row in rows)
+
+
+@pytest.mark.parametrize("method", ["closest pair", "doubling"])
+def test_a_seed_decides_everything_but_the_time(method):
+    job = Job(method, 50, seed=3, examples=EXAMPLES)
+    first, second = run(job), run(job)
+    assert replace(first.row, ms_per_step=0) == replace(second.row, ms_per_step=0)
+    np.testing.assert_array_equal(first.correct, second.correct)
+
+
+def test_watching_unlabeled_digits_helps():
+    """Without a budget that binds the mean over seeds beats 1-NN, which does not watch."""
+    seeds = range(5)
+    watching = [run(Job("closest pair", DIGITS, seed, EXAMPLES)).row.accuracy for seed in seeds]
+    not_watching = [run(Job("1-NN", None, seed, EXAMPLES)).row.accuracy for seed in seeds]
+    assert np.mean(watching) > np.mean(not_watching) + 0.01
+
+
+def test_the_first_four_of_each_class_are_labeled_and_never_counted():
+    stream, other = digits_stream(seed=0), digits_stream(seed=1)
+    assert sorted(stream.names) == sorted(4 * "0123456789")
+    assert len(stream.names) + len(stream.truth) == DIGITS
+    assert not np.array_equal(stream.unlabeled, other.unlabeled)
+    assert 0 <= stream.unlabeled.min() < stream.unlabeled.max() == 1
+
+
+def test_the_figure_is_drawn_as_vectors_and_as_pixels(results):
+    assert b"<svg" in (results / "digits.svg").read_bytes()
+    assert (results / "digits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_curves_are_means_over_a_window_and_over_runs():
+    row = Row("doubling", 9, seed=0, accuracy=0.5, abstained=0, vertices=9, ms_per_step=1)
+    runs = [Run(row, np.array([True] * 8)), Run(row, np.array([True] * 4 + [False] * 4))]
+    steps, share = windowed(runs, window=2)
+    assert steps.tolist() == [2, 3, 4, 5, 6, 7, 8]
+    assert share.tolist() == [1, 1, 1, 0.75, 0.5, 0.5, 0.5]
+
+
+def test_the_table_is_plain_when_nobody_watches(capsys):
+    assert main(["--seeds", "1", "--examples", "100", "--vertices", "10"]) == 0
+    out, err = capsys.readouterr()
+    assert "closest pair" in out
+    assert "\x1b" not in out
+    assert err == ""
+
+
+def test_the_demo_explains_itself_and_says_where_the_figure_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["--demo", "--seeds", "1", "--examples", "100", "--vertices", "10"]) == 0
+    out = capsys.readouterr().out
+    assert "four of each digit" in out
+    for name in ("digits.svg", "digits.png"):
+        assert (tmp_path / "demo" / name).stat().st_size > 0
+        assert os.path.join("demo", name) in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--seeds", "0"], "'0' is not a whole number of at least 1"),
+        (["--vertices", "many"], "'many' is not a whole number"),
+        (["--json", "no/such/folder/digits.json"], "make no/such/folder first"),
+        (["--plot", "digits.docx"], "the name must end in .svg"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_any_work(arguments, complaint, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_help_has_an_example(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    assert "example: python -m onlooker.experiments.digits" in capsys.readouterr().out
+
+
+def test_workers_use_one_thread_each_and_the_caller_is_left_alone(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    jobs = ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"]
+    assert spread(os.getenv, jobs, what="asking", cost=len) == ["1", "1"]
+    assert os.environ["OMP_NUM_THREADS"] == "7"
