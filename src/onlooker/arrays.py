@@ -20,10 +20,12 @@ def slots_where(mask: NDArray[np.bool_]) -> Slots:
     return mask.nonzero()[0]
 
 
-def padded(array: NDArray[Any], extra: int, value: float) -> NDArray[Any]:
-    """The array with extra rows of one value below.
+def opened(array: NDArray[Any], extra: int, value: float, at: int | None = None) -> NDArray[Any]:
+    """The array with extra rows of one value at a place; at the end unless one is given.
 
-    >>> padded(np.zeros(1), 2, 7.0)
-    array([0., 7., 7.])
+    >>> opened(np.arange(3), 2, 9, at=1)
+    array([0, 9, 9, 1, 2])
     """
-    return np.concatenate([array, np.full((extra, *array.shape[1:]), value, dtype=array.dtype)])
+    place = len(array) if at is None else at
+    filling = np.full((extra, *array.shape[1:]), value, dtype=array.dtype)
+    return np.concatenate([array[:place], filling, array[place:]])

@@ -8,10 +8,10 @@ component that is too large costs time, never correctness.
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.arrays import Floats, Slots, slots_where
+from onlooker.arrays import Floats, Slots, opened, slots_where
 
 NOWHERE = -1
-"""The component of slots that are free or labeled."""
+"""The component of free slots."""
 
 STALE = 24
 """Departures from a component after which it is searched for parts."""
@@ -27,8 +27,8 @@ class Components:
     def grow(self, slots: int) -> None:
         """Have room for that many slots."""
         extra = slots - len(self._of)
-        self._of = np.concatenate([self._of, np.full(extra, NOWHERE, dtype=np.intp)])
-        self._departures = np.concatenate([self._departures, np.zeros(extra, dtype=np.intp)])
+        self._of = opened(self._of, extra, NOWHERE)
+        self._departures = opened(self._departures, extra, 0)
 
     def join(self, slot: int, neighbours: Slots) -> None:
         """A new vertex, connected to these."""

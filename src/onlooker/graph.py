@@ -1,8 +1,12 @@
 """The graph that lives over time: vertices in slots, similarities, multiplicities, labels.
 
-Only pairs inside the cutoff are ever stored, and no others are needed: beyond the cutoff the
-similarity is 0, and an accepted example has a neighbour inside it, so that the closest pair lies
-inside too. (Where labels were taken back it may not; then, and only then, all pairs are measured.)
+Unlabeled vertices live in the first slots, labeled ones after them; between two labels nothing is
+stored, since no walk passes there and no quantizer merges them. So the tables grow with the square
+of the budget, but only linearly with the labels.
+
+Only pairs inside the cutoff are stored, and no others are needed: beyond it the similarity is 0,
+and an accepted example has a neighbour inside it, so that the closest pair lies inside too. (Where
+labels were taken back it may not; then, and only then, all pairs are measured.)
 """
 
 from dataclasses import dataclass
@@ -11,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.arrays import Floats, Slots, padded, slots_where
+from onlooker.arrays import Floats, Rows, Slots, opened, slots_where
 from onlooker.components import Components
 from onlooker.similarity import HeatKernel
 from onlooker.vectors import Query, Vectors
@@ -35,7 +39,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Near:
-    """The vertices connected to a vector: slots, squared distances, similarities >= cutoff."""
+    """The vertices connected to a vector: slots in order, squared distances, similarities."""
 
     slots: Slots
     squared: Floats
@@ -43,30 +47,34 @@ class Near:
 
 
 class Graph:
-    """Vertices in fixed slots; the quantizer's `Clusters`."""
+    """Vertices in slots; the quantizer's `Clusters`."""
 
-    def __init__(self, kernel: HeatKernel, length: int, dtype: Any) -> None:
+    def __init__(self, kernel: HeatKernel, length: int, dtype: Any, budget: int = 0) -> None:
         self.kernel = kernel
         self.vectors = Vectors(kernel.distance, length, dtype)
-        self._reach = kernel.reach
-        self.weights: Floats = np.zeros((0, 0))
-        self.squared: Floats = np.zeros((0, 0))
-        """Squared distances; infinite beyond the cutoff, between labels and to oneself."""
+        self.components = Components()
+        self.rows = 0
+        """How many slots are for unlabeled vertices; the labels' slots follow."""
         self.multiplicity: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.label: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         self.ids: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.next_id = 0
-        self._nearest: Floats = np.zeros(0)
-        self.components = Components()
+        self.weights: Floats = np.zeros((0, 0))
+        """Similarities between unlabeled vertices."""
+        self.to_labels: Floats = np.zeros((0, 0))
+        """Similarities of unlabeled vertices to labeled ones, a column each."""
+        self.columns: Slots = np.zeros(0, dtype=np.intp)
+        """The columns in use, the oldest label first."""
         self.log: list[Event] = []
         """What has changed since the owner last emptied it."""
+        self._squared: Floats = np.zeros((0, 0))
+        self._squared_to_labels: Floats = np.zeros((0, 0))
+        self._nearest: Floats = np.zeros(0)
+        """The smallest squared distance of each unlabeled vertex."""
+        self._reach = kernel.reach
+        self._budget = budget
 
     # ---- asking
-
-    @property
-    def labeled(self) -> Slots:
-        """Slots of the labeled vertices."""
-        return slots_where(self.label >= 0)
 
     @property
     def occupied(self) -> Slots:
@@ -76,12 +84,17 @@ class Graph:
     @property
     def unlabeled_count(self) -> int:
         """How many vertices count against the budget."""
-        return int(np.count_nonzero(self.label == UNLABELED))
+        return int(np.count_nonzero(self.label[: self.rows] != FREE))
 
     def unlabeled(self) -> list[int]:
         """Slots of the unlabeled vertices, oldest first."""
-        slots = slots_where(self.label == UNLABELED)
+        slots = slots_where(self.label[: self.rows] != FREE)
         return [int(slot) for slot in slots[np.argsort(self.ids[slots])]]
+
+    def query(self, vector: Rows) -> Query:
+        """Prepare a vector for near and add, and have room for it."""
+        self.reserve(self.unlabeled_count + 1, len(self.columns) + 1)
+        return self.vectors.query(vector)
 
     def near(self, query: Query) -> Near:
         """The vertices that a vector is connected to."""
@@ -92,12 +105,6 @@ class Graph:
         if connected.all():
             return Near(slots, squared, weights)
         return Near(slots[connected], squared[connected], weights[connected])
-
-    def neighbours(self, slot: int) -> Near:
-        """The vertices that a vertex is connected to, itself left out."""
-        near = self.near(self.vectors.stored(slot))
-        others = near.slots != slot
-        return Near(near.slots[others], near.squared[others], near.weights[others])
 
     def nearest(self, near: Near, closer_than: float) -> int | None:
         """The nearest of them (the oldest on a tie) that is at distance 0 or closer than that."""
@@ -110,13 +117,9 @@ class Graph:
         tied = near.slots[near.squared == smallest]
         return int(tied[np.argmin(self.ids[tied])])
 
-    def members(self, start: Slots, *, exact: bool) -> Slots:
-        """The unlabeled vertices that a walk which starts at these may visit.
-
-        Some more than that unless exact: a component that fell apart is told late. Walks never
-        get there, so no answer changes.
-        """
-        return self.components.reached(start, self.weights, exact=exact)
+    def split(self, near: Near) -> int:
+        """Where in it the labeled vertices begin."""
+        return int(np.searchsorted(near.slots, self.rows))
 
     def gap(self, first: int, second: int) -> float:
         """The distance of two vertices."""
@@ -132,51 +135,77 @@ class Graph:
         if smallest > self._reach * self._reach:
             self._measure_everything()
             smallest = self._nearest.min()
-        tied = slots_where(self._nearest == smallest)
-        first = int(tied[np.argmin(self.ids[tied])])
-        partners = slots_where(self.squared[first] == smallest)
-        return first, int(partners[np.argmin(self.ids[partners])])
+        pairs = [
+            sorted((int(slot), int(partner)), key=self.ids.__getitem__)
+            for slot in slots_where(self._nearest == smallest)
+            for partner in self._at(int(slot), smallest)
+        ]
+        older, younger = min(pairs, key=lambda pair: (self.ids[pair[0]], self.ids[pair[1]]))
+        return older, younger
 
     def nearest_elder(self, slot: int, radius: float) -> int | None:
         """The nearest vertex closer than radius that is labeled or older, if there is one."""
         slots, squared = self.vectors.near(self.vectors.stored(slot), radius * (1 + 1e-9))
         elder = (self.ids[slots] < self.ids[slot]) | (self.label[slots] >= 0)
         elder &= slots != slot
-        found = Near(slots[elder], squared[elder], squared[elder])
-        return self.nearest(found, radius)
+        return self.nearest(Near(slots[elder], squared[elder], squared[elder]), radius)
 
     def survivor(self, first: int, second: int) -> tuple[int, int]:
         """Which of two stays and which goes: labeled, then heavier, then older stays."""
 
         def rank(slot: int) -> tuple[bool, int, int]:
-            return (self.label[slot] >= 0, int(self.multiplicity[slot]), -int(self.ids[slot]))
+            return (slot >= self.rows, int(self.multiplicity[slot]), -int(self.ids[slot]))
 
-        kept, gone = sorted((first, second), key=rank, reverse=True)
-        return kept, gone
+        return (first, second) if rank(first) > rank(second) else (second, first)
 
     # ---- changing
 
-    def reserve(self, slots: int) -> None:
-        """Have room for that many vertices."""
-        extra = slots - len(self.ids)
-        if extra <= 0:
-            return
-        self.vectors.grow(slots)
-        self.weights = _padded_square(self.weights, extra, 0.0)
-        self.squared = _padded_square(self.squared, extra, np.inf)
-        self.multiplicity = padded(self.multiplicity, extra, 0)
-        self.label = padded(self.label, extra, FREE)
-        self.ids = padded(self.ids, extra, -1)
-        self._nearest = padded(self._nearest, extra, np.inf)
-        self.components.grow(slots)
+    def reserve(self, unlabeled: int, labeled: int) -> None:
+        """Have room for so many vertices. Slots of labels may move: never between near and add."""
+        extra = unlabeled - self.rows
+        if extra > 0:
+            # Half as many again, but not beyond what the budget ever asks for.
+            extra = max(extra, min(max(8, self.rows // 2), self._budget + 1 - self.rows))
+            self._open(self.rows, extra)
+            self.rows += extra
+            around = ((0, extra), (0, extra))
+            self.weights = np.pad(self.weights, around)
+            self._squared = np.pad(self._squared, around, constant_values=np.inf)
+            self.to_labels = opened(self.to_labels, extra, 0.0)
+            self._squared_to_labels = opened(self._squared_to_labels, extra, np.inf)
+            self._nearest = opened(self._nearest, extra, np.inf)
+            self.components.grow(self.rows)
+        columns = len(self.ids) - self.rows
+        if labeled > columns:
+            extra = max(labeled - columns, 4, columns // 2)
+            self._open(len(self.ids), extra)
+            beside = ((0, 0), (0, extra))
+            self.to_labels = np.pad(self.to_labels, beside)
+            self._squared_to_labels = np.pad(
+                self._squared_to_labels, beside, constant_values=np.inf
+            )
 
-    def add(self, query: Query, near: Near, label: int = UNLABELED, multiplicity: int = 1) -> int:
-        """A new vertex, in the lowest free slot."""
-        free = slots_where(self.label == FREE)
-        slot = int(free[0]) if len(free) else len(self.ids)
-        self.reserve(slot + 1 if len(free) else max(8, slot + slot // 2))
-        self.restore(slot, self.next_id, query, near, multiplicity, label)
+    def add(
+        self,
+        query: Query,
+        near: Near,
+        *,
+        label: int = UNLABELED,
+        multiplicity: int = 1,
+        vertex: int | None = None,
+    ) -> int:
+        """A new vertex in the first free slot of its kind, under a new id unless one is given."""
+        begin = 0 if label == UNLABELED else self.rows
+        slot = begin + int(np.argmax(self.label[begin:] == FREE))
+        self.vectors.put(slot, query)
+        self.multiplicity[slot] = multiplicity
+        self.label[slot] = label
+        self.ids[slot] = self.next_id if vertex is None else vertex
+        self.next_id = max(self.next_id, int(self.ids[slot]) + 1)
+        self._connect(slot, near)
         self._note("new", slot)
+        if label != UNLABELED:
+            self._list_columns()
         return slot
 
     def absorb(self, slot: int, times: int = 1) -> None:
@@ -184,28 +213,10 @@ class Graph:
         self.multiplicity[slot] += times
         self._note("absorbed", slot)
 
-    def restore(
-        self, slot: int, vertex: int, query: Query, near: Near, multiplicity: int, label: int
-    ) -> None:
-        """A vertex with everything given, as it was saved or as it is new."""
-        self.vectors.put(slot, query)
-        self.multiplicity[slot] = multiplicity
-        self.label[slot] = label
-        self.ids[slot] = vertex
-        self.next_id = max(self.next_id, vertex + 1)
-        self._connect(slot, near)
-
     def drop(self, slot: int) -> None:
         """Take a vertex out, with all that it stood for."""
         self._note("dropped", slot)
         self._remove(slot)
-
-    def _remove(self, slot: int) -> None:
-        self._disconnect(slot)
-        self.vectors.free(slot)
-        self.multiplicity[slot] = 0
-        self.label[slot] = FREE
-        self.ids[slot] = -1
 
     def merge(self, kept: int, gone: int) -> None:
         """Let kept stand for everything that gone stood for; their counts and sinks add up."""
@@ -214,51 +225,94 @@ class Graph:
         self._remove(gone)
 
     def relabel(self, slot: int, label: int) -> None:
-        """Label a vertex, or take its label back."""
-        self._disconnect(slot)
-        self.label[slot] = label
+        """Label a vertex, or take its label back: it moves, with its id, to the other slots."""
+        vertex, multiplicity = int(self.ids[slot]), int(self.multiplicity[slot])
+        vector = self.vectors.rows[slot].copy()
         self._note("unlabeled" if label == UNLABELED else "labeled", slot)
-        self._connect(slot, self.neighbours(slot))
+        self._remove(slot)
+        query = self.query(vector)
+        self.add(query, self.near(query), label=label, multiplicity=multiplicity, vertex=vertex)
+        self.log.pop()  # it is not new
+
+    def _open(self, at: int, extra: int) -> None:
+        """Free slots at a place."""
+        self.vectors.grow(at, extra)
+        self.multiplicity = opened(self.multiplicity, extra, 0, at)
+        self.label = opened(self.label, extra, FREE, at)
+        self.ids = opened(self.ids, extra, -1, at)
+
+    def _remove(self, slot: int) -> None:
+        if slot < self.rows:
+            self._disconnect(slot)
+        else:
+            self._disconnect_label(slot - self.rows)
+        self.vectors.free(slot)
+        self.multiplicity[slot] = 0
+        self.label[slot] = FREE
+        self.ids[slot] = -1
+        if slot >= self.rows:
+            self._list_columns()
+
+    def _list_columns(self) -> None:
+        columns = slots_where(self.label[self.rows :] != FREE)
+        self.columns = columns[np.argsort(self.ids[self.rows + columns])]
 
     def _note(self, kind: Kind, slot: int) -> None:
         self.log.append(Event(kind, slot, int(self.ids[slot])))
 
     def _connect(self, slot: int, near: Near) -> None:
-        self.weights[slot, near.slots] = near.weights
-        self.weights[near.slots, slot] = near.weights
-        unlabeled = self.label[near.slots] == UNLABELED
-        if self.label[slot] == UNLABELED:
-            self.components.join(slot, near.slots[unlabeled])
-            slots, squared = near.slots, near.squared
-        else:  # the distance of two labels is kept infinite: they are never merged
-            slots, squared = near.slots[unlabeled], near.squared[unlabeled]
-        self.squared[slot, slots] = squared
-        self.squared[slots, slot] = squared
-        self._nearest[slot] = squared.min(initial=np.inf)
-        self._nearest[slots] = np.minimum(self._nearest[slots], squared)
+        inner = self.split(near)
+        rows, squared, weights = near.slots[:inner], near.squared[:inner], near.weights[:inner]
+        if slot < self.rows:
+            columns = near.slots[inner:] - self.rows
+            self.weights[slot, rows] = self.weights[rows, slot] = weights
+            self._squared[slot, rows] = self._squared[rows, slot] = squared
+            self.to_labels[slot, columns] = near.weights[inner:]
+            self._squared_to_labels[slot, columns] = near.squared[inner:]
+            self._nearest[slot] = near.squared.min(initial=np.inf)
+            self.components.join(slot, rows)
+        else:
+            self.to_labels[rows, slot - self.rows] = weights
+            self._squared_to_labels[rows, slot - self.rows] = squared
+        self._nearest[rows] = np.minimum(self._nearest[rows], squared)
 
     def _disconnect(self, slot: int) -> None:
-        measured = self.squared[slot] < np.inf
-        orphans = slots_where(measured & (self.squared[slot] <= self._nearest))
-        touched = slots_where(measured | (self.weights[slot] > 0))
-        self.weights[slot] = 0.0
-        self.weights[touched, slot] = 0.0
-        self.squared[slot] = np.inf
-        self.squared[touched, slot] = np.inf
+        lost = self._squared[slot].copy()
+        touched = slots_where(lost < np.inf)
+        self.weights[slot] = self.weights[touched, slot] = 0.0
+        self._squared[slot] = self._squared[touched, slot] = np.inf
+        self.to_labels[slot] = 0.0
+        self._squared_to_labels[slot] = np.inf
         self._nearest[slot] = np.inf
-        if len(orphans):
-            self._nearest[orphans] = self.squared[orphans].min(axis=1)
+        self._find_nearest(touched[lost[touched] <= self._nearest[touched]])
         self.components.leave(slot)
+
+    def _disconnect_label(self, column: int) -> None:
+        lost = self._squared_to_labels[:, column].copy()
+        self.to_labels[:, column] = 0.0
+        self._squared_to_labels[:, column] = np.inf
+        self._find_nearest(slots_where((lost < np.inf) & (lost <= self._nearest)))
+
+    def _find_nearest(self, rows: Slots) -> None:
+        """Look again for those that lost their nearest."""
+        if len(rows):
+            self._nearest[rows] = np.minimum(
+                self._squared[rows].min(axis=1),
+                self._squared_to_labels[rows].min(axis=1, initial=np.inf),
+            )
+
+    def _at(self, row: int, squared: float) -> Slots:
+        """The slots at a squared distance from an unlabeled vertex."""
+        labels = slots_where(self._squared_to_labels[row] == squared) + self.rows
+        return np.concatenate([slots_where(self._squared[row] == squared), labels])
 
     def _measure_everything(self) -> None:
         """Nothing admissible is inside the cutoff: fill in the distances beyond it."""
         slots = self.occupied
-        for slot in slots[self.label[slots] == UNLABELED]:
-            self.squared[slot, slots] = self.vectors.measure(self.vectors.stored(int(slot)), slots)
-            self.squared[slots, slot] = self.squared[slot, slots]
-            self.squared[slot, slot] = np.inf
-        self._nearest = self.squared.min(axis=1)
-
-
-def _padded_square(matrix: Floats, extra: int, value: float) -> Floats:
-    return np.pad(matrix, ((0, extra), (0, extra)), constant_values=value)
+        inner = int(np.searchsorted(slots, self.rows))
+        for slot in slots[:inner]:
+            squared = self.vectors.measure(self.vectors.stored(int(slot)), slots)
+            self._squared[slot, slots[:inner]] = squared[:inner]
+            self._squared_to_labels[slot, slots[inner:] - self.rows] = squared[inner:]
+            self._squared[slot, slot] = np.inf
+        self._find_nearest(slots[:inner])

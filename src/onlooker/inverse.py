@@ -105,7 +105,7 @@ class UpdatedInverse:
     def added(self, slot: int) -> None:
         """The x of the last solve, if there was one, has become the unlabeled vertex of a slot."""
         trace, self._trace = self._trace, None
-        if self._inverse is None or trace is None or slot >= len(self._inverse):
+        if trace is None or self._inverse is None or slot >= len(self._inverse):
             return
         factors = 1 / trace.theta - 1
         for sign in (1.0, -1.0):
@@ -121,7 +121,7 @@ class UpdatedInverse:
 
     def merged(self, kept: int, gone: int) -> None:
         """Two unlabeled vertices became one."""
-        if self._inverse is not None:
+        if self._inverse is not None and max(kept, gone) < len(self._inverse):
             mine, theirs = _read(self._inverse, kept), _read(self._inverse, gone)
             known = mine[kept] > 0 and theirs[gone] > 0
             u = mine - theirs
@@ -129,13 +129,13 @@ class UpdatedInverse:
 
     def grounded(self, slot: int) -> None:
         """An unlabeled vertex was merged into a labeled one, or was labeled itself."""
-        if self._inverse is not None:
+        if self._inverse is not None and slot < len(self._inverse):
             u = _read(self._inverse, slot)
             self._drop(self._inverse, slot, u, float(u[slot]))
 
     def removed(self, slot: int) -> None:
         """A vertex was taken out with all its edges."""
-        if self._inverse is not None:
+        if self._inverse is not None and slot < len(self._inverse):
             self._drop(self._inverse, slot, np.zeros(len(self._inverse)), 0.0)
 
     def _drop(self, inverse: Floats, slot: int, u: Floats, length: float) -> None:

@@ -6,10 +6,10 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlooker import solver, walks
-from onlooker.arrays import Floats, Rows, slots_where
+from onlooker.arrays import Rows, slots_where
 from onlooker.checks import as_name, as_number, as_rows, as_vector, is_number
 from onlooker.errors import BadValue, Incompatible, LabelConflict, NotFound
 from onlooker.graph import FREE, UNLABELED, Event, Graph, Near
@@ -84,7 +84,7 @@ class OnlineHarmonicLearner:
         self.features = features
         self._radius = 0.0
         self._names: list[str] = []
-        self._graph = Graph(kernel, 0, np.float64)
+        self._graph = Graph(kernel, 0, np.float64, self.max_vertices)
         self._inverse = UpdatedInverse()
         self._log: list[Event] = []
         self._radii: list[float] = []
@@ -125,7 +125,8 @@ class OnlineHarmonicLearner:
         predictions = []
         for start in range(0, len(examples), BLOCK):
             block = examples[start : start + BLOCK]
-            self._graph.reserve(self._slots_for(len(block)))
+            most = min(self._graph.unlabeled_count + len(block), self.max_vertices + 1)
+            self._graph.reserve(most, 0)
             predictions += [self._step(query) for query in self._graph.vectors.queries(block)]
         return predictions
 
@@ -138,7 +139,7 @@ class OnlineHarmonicLearner:
         name = as_name(name)
         vector = as_vector(x, like=self._like())
         graph = self._graph_for(vector)
-        query = graph.vectors.query(vector)
+        query = graph.query(vector)
         near = graph.near(query)
         at = graph.nearest(near, 0.0)
         self._refuse_second_name(at, name)
@@ -232,13 +233,13 @@ class OnlineHarmonicLearner:
         order = sorted(range(len(theirs.ids)), key=lambda row: theirs.names[row] is None)
         vectors = theirs.vectors.astype(graph.vectors.rows.dtype)
         for row in order:
-            at = graph.nearest(graph.near(graph.vectors.query(vectors[row])), 0.0)
+            at = graph.nearest(graph.near(graph.query(vectors[row])), 0.0)
             self._refuse_second_name(at, theirs.names[row])
         self._graph = graph
         for name in other.names:
             self._label(name)
         for row in order:
-            query = graph.vectors.query(vectors[row])
+            query = graph.query(vectors[row])
             near = graph.near(query)
             at = graph.nearest(near, 0.0)
             self._place(query, near, at, int(theirs.multiplicities[row]), theirs.names[row])
@@ -296,16 +297,11 @@ class OnlineHarmonicLearner:
         """Our graph; as long as it has seen no vector, a new one for vectors like these."""
         if self._like() is not None:
             return self._graph
-        return Graph(self.kernel, vectors.shape[-1], vectors.dtype)
+        return Graph(self.kernel, vectors.shape[-1], vectors.dtype, self.max_vertices)
 
     def _query(self, x: ArrayLike) -> Query:
         vector = as_vector(x, like=self._like())
-        return self._graph_for(vector).vectors.query(vector)
-
-    def _slots_for(self, more: int) -> int:
-        """Slots that are enough for that many more examples, given the budget."""
-        unlabeled = min(self._graph.unlabeled_count + more, self.max_vertices + 1)
-        return len(self._graph.labeled) + unlabeled
+        return self._graph_for(vector).query(vector)
 
     def _step(self, query: Query) -> Prediction:
         look = self._look(query)
@@ -333,12 +329,12 @@ class OnlineHarmonicLearner:
         if not (around.walk.to_labels.any() or around.walk.start_to_labels.any()):
             return Look(query, near, absorber, None, None, self._nobody())
         ends = solver.ends(around.walk, self._inverse)
-        labels = graph.label[around.labeled]
-        scores: Floats = np.bincount(labels, ends.labels, len(self._names)).astype(np.float64)
+        labels = graph.label[graph.rows + graph.columns]
+        scores = np.bincount(labels, ends.labels, len(self._names))
         prediction = self._named(scores, ends.sink, absorber)
         return Look(query, near, absorber, around, ends, prediction)
 
-    def _named(self, scores: Floats, sink: float, absorber: int | None) -> Prediction:
+    def _named(self, scores: NDArray[Any], sink: float, absorber: int | None) -> Prediction:
         """The best name if its score is enough; a tie goes to the name taught first."""
         best = int(np.argmax(scores))
         table = dict(zip(self._names, scores.tolist(), strict=True))
@@ -355,7 +351,7 @@ class OnlineHarmonicLearner:
         graph = self._graph
         if look.around is not None and look.ends is not None:
             chains = walks.chains(graph, look.around)
-            labels = graph.label[look.around.labeled]
+            labels = graph.label[graph.rows + graph.columns]
             for label, share, chain in zip(labels, look.ends.labels.tolist(), chains, strict=True):
                 if chain:
                     yield Ending(self._names[label], share, chain)
@@ -385,7 +381,7 @@ class OnlineHarmonicLearner:
         """Put examples at a place: a new vertex, or more for the one that is there."""
         label = UNLABELED if name is None else self._label(name)
         if at is None:
-            self._graph.add(query, near, label, multiplicity)
+            self._graph.add(query, near, label=label, multiplicity=multiplicity)
             return
         self._graph.absorb(at, multiplicity)
         if name is not None and self._graph.label[at] == UNLABELED:
@@ -432,7 +428,7 @@ class OnlineHarmonicLearner:
 
     def _follow(self, event: Event) -> None:
         """Tell the solver's inverse what has happened to a vertex."""
-        if event.kind == "merged" and self._graph.label[event.into_slot] == UNLABELED:
+        if event.kind == "merged" and event.into_slot < self._graph.rows:
             self._inverse.merged(event.into_slot, event.slot)
         elif event.kind in ("merged", "labeled"):
             self._inverse.grounded(event.slot)

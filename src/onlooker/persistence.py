@@ -94,7 +94,13 @@ class Saved:
             next_id = as_number("next_id", header["next_id"], least=0, below=2**62, whole=True)
             if not isinstance(header["names"], list) or not isinstance(header["features"], str):
                 raise BadValue("names are not a list, or features not a string")
-            graph = _graph(kernel, file.arrays, len(set(names)), int(next_id))
+            graph = _graph(
+                kernel,
+                file.arrays,
+                names=len(set(names)),
+                next_id=int(next_id),
+                budget=settings["max_vertices"],
+            )
             if graph.unlabeled_count > settings["max_vertices"]:
                 raise BadValue(f"{graph.unlabeled_count} vertices exceed the budget")
         except (KeyError, TypeError, BadValue) as error:
@@ -103,7 +109,12 @@ class Saved:
 
 
 def _graph(
-    kernel: HeatKernel, arrays: Mapping[str, NDArray[Any]], names: int, next_id: int
+    kernel: HeatKernel,
+    arrays: Mapping[str, NDArray[Any]],
+    *,
+    names: int,
+    next_id: int,
+    budget: int,
 ) -> Graph:
     ids, labels, multiplicities = columns = [
         arrays[key] for key in ("ids", "labels", "multiplicities")
@@ -124,16 +135,14 @@ def _graph(
     )
     if not sound:
         raise BadValue("ids, labels or multiplicities out of range")
-    graph = Graph(kernel, vectors.shape[1], vectors.dtype)
-    graph.reserve(len(ids))
-    for slot, vector in enumerate(vectors):
-        query = graph.vectors.query(vector)
+    graph = Graph(kernel, vectors.shape[1], vectors.dtype, budget)
+    for vector, vertex, label, multiplicity in zip(vectors, *columns, strict=True):
+        query = graph.query(vector)
         near = graph.near(query)
         if graph.nearest(near, 0.0) is not None:
             raise BadValue("two vertices at the same place")
-        graph.restore(
-            slot, int(ids[slot]), query, near, int(multiplicities[slot]), int(labels[slot])
-        )
+        graph.add(query, near, label=label, multiplicity=multiplicity, vertex=vertex)
+    graph.log.clear()
     graph.next_id = next_id
     return graph
 

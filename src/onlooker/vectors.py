@@ -1,9 +1,9 @@
 """The stored vectors, and the search for those near to one more.
 
-Vectors live in fixed slots; a freed slot is used again and nothing is ever moved. A search has
-two passes. The first goes over short sketches and only decides whom to measure; the second
-measures exactly, each pair by itself. So a sketch can change the time of a search but never its
-result, and the distance of two vectors is the same bits whoever asks, in whatever company.
+Vectors live in slots; a freed slot is used again. A search has two passes. The first goes over
+short sketches and only decides whom to measure; the second measures exactly, each pair by itself.
+So a sketch can change the time of a search but never its result, and the distance of two vectors
+is the same bits whoever asks, in whatever company.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker import sketch
-from onlooker.arrays import Floats, Rows, Slots, padded, slots_where
+from onlooker.arrays import Floats, Rows, Slots, opened, slots_where
 from onlooker.similarity import Distance, squared_gaps, squared_norms
 
 LONG = 512
@@ -66,14 +66,13 @@ class Vectors:
         self._batch: Batch | None = None
         self._stored = 0
 
-    def grow(self, capacity: int) -> None:
-        """Make room for that many vectors."""
-        extra = capacity - len(self.rows)
-        self.rows = padded(self.rows, extra, 0.0)
-        self.moments = padded(self.moments, extra, 1.0)
-        self._sketches = padded(self._sketches, extra, 0.0)
-        self._norms = padded(self._norms, extra, 0.0)
-        self._spreads = padded(self._spreads, extra, np.inf)
+    def grow(self, at: int, extra: int) -> None:
+        """Open free slots at a place; those behind it move up."""
+        self.rows = opened(self.rows, extra, 0.0, at)
+        self.moments = opened(self.moments, extra, 1.0, at)
+        self._sketches = opened(self._sketches, extra, 0.0, at)
+        self._norms = opened(self._norms, extra, 0.0, at)
+        self._spreads = opened(self._spreads, extra, np.inf, at)
         self._batch = None
 
     def query(self, vector: Rows) -> Query:

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-from onlooker.arrays import Slots
-from onlooker.graph import UNLABELED, Graph, Near
+from onlooker.arrays import Floats, Slots, slots_where
+from onlooker.graph import FREE, UNLABELED, Graph, Near
 from onlooker.harmonic import harmonic_solution
 from onlooker.records import Step
 from onlooker.solver import Walk
@@ -19,48 +19,55 @@ LARGE, LARGE_SHARE = 300, 0.6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surroundings:
-    """A walk, and which slots its unlabeled and labeled vertices are."""
+    """A walk, and which slots its unlabeled vertices are; its labels are the graph's columns."""
 
     walk: Walk
     members: Slots
-    labeled: Slots
 
 
 def surroundings(graph: Graph, near: Near, absorber: int | None, sink: float) -> Surroundings:
     """The walk of an example with these neighbours, or of the vertex that absorbs it."""
+    start, to_labels, neighbours, m = _beginning(graph, near, absorber)
     # Without a sink, vertices that reach no label would make the system singular.
-    exact = sink == 0.0
-    if absorber is None:
-        members = graph.members(near.slots, exact=exact)
-        start = np.zeros(len(graph.ids))
-        start[near.slots] = near.weights
-        multiplicity = 1.0
-    else:
-        members = graph.members(np.array([absorber]), exact=exact)
+    members = graph.components.reached(neighbours, graph.weights, exact=sink == 0.0)
+    if absorber is not None:
         members = members[members != absorber]
-        start = graph.weights[absorber]
-        multiplicity = float(graph.multiplicity[absorber] + 1)
-    labeled = graph.labeled
-    weight_of_labels = graph.multiplicity[labeled].astype(np.float64)
-    if len(members) > max(LARGE, LARGE_SHARE * len(graph.ids)):
-        v = np.zeros(len(graph.ids))
+    labels = graph.multiplicity[graph.rows + graph.columns].astype(np.float64)
+    if len(members) > max(LARGE, LARGE_SHARE * graph.rows):
+        v = np.zeros(graph.rows)
         v[members] = graph.multiplicity[members]
-        members, weights = np.arange(len(graph.ids)), graph.weights
-        to_labels = graph.weights.take(labeled, axis=0).T
+        members, weights, exits = np.arange(graph.rows), graph.weights, graph.to_labels
     else:
+        # In order of age: what adds up does so alike before a restart and after it.
+        members = members[np.argsort(graph.ids[members])]
         v = graph.multiplicity[members].astype(np.float64)
-        rows = graph.weights.take(members, axis=0)
-        weights, to_labels = rows.take(members, axis=1), rows.take(labeled, axis=1)
+        weights = graph.weights.take(members, axis=0).take(members, axis=1)
+        exits = graph.to_labels.take(members, axis=0)
+        start = start[members]
     walk = Walk(
         weights=weights,
         multiplicity=v,
-        to_labels=to_labels * weight_of_labels,
-        start=start[members],
-        start_to_labels=start[labeled] * weight_of_labels,
-        start_multiplicity=multiplicity,
+        to_labels=exits.take(graph.columns, axis=1) * labels,
+        start=start,
+        start_to_labels=to_labels[graph.columns] * labels,
+        start_multiplicity=m,
         sink=sink,
     )
-    return Surroundings(walk, members, labeled)
+    return Surroundings(walk, members)
+
+
+def _beginning(
+    graph: Graph, near: Near, absorber: int | None
+) -> tuple[Floats, Floats, Slots, float]:
+    """Similarities of the start to all unlabeled and labeled vertices; whom it reaches; its m."""
+    if absorber is not None:
+        m = float(graph.multiplicity[absorber] + 1)
+        return graph.weights[absorber], graph.to_labels[absorber], np.array([absorber]), m
+    inner = graph.split(near)
+    start, to_labels = np.zeros(graph.rows), np.zeros(graph.to_labels.shape[1])
+    start[near.slots[:inner]] = near.weights[:inner]
+    to_labels[near.slots[inner:] - graph.rows] = near.weights[inner:]
+    return start, to_labels, near.slots[:inner], 1.0
 
 
 def chains(graph: Graph, around: Surroundings) -> list[tuple[Step, ...]]:
@@ -81,7 +88,7 @@ def chains(graph: Graph, around: Surroundings) -> list[tuple[Step, ...]]:
     size = 1 + moves.shape[1]
     network = csr_array((lengths, (source, target + 1)), shape=(size, size))
     _, before = dijkstra(network, indices=[0], return_predecessors=True)
-    slots = np.concatenate([around.members, around.labeled])
+    slots = np.concatenate([around.members, graph.rows + graph.columns])
     return [_trace(graph, slots, before[0], 1 + len(v) + k) for k in range(len(begin))]
 
 
@@ -103,9 +110,12 @@ def _trace(graph: Graph, slots: Slots, before: NDArray[np.int32], end: int) -> t
 def best_labels(graph: Graph, labels: int, sink: float) -> Slots:
     """The best label of every vertex, in slot order; UNLABELED where none is reached."""
     slots = graph.occupied
+    inner = slots[slots < graph.rows]
+    exits = graph.to_labels[np.ix_(inner, slots[len(inner) :] - graph.rows)]
+    among = np.zeros((exits.shape[1], exits.shape[1]))
     given = graph.label[slots]
     scores = harmonic_solution(
-        graph.weights[np.ix_(slots, slots)],
+        np.block([[graph.weights[np.ix_(inner, inner)], exits], [exits.T, among]]),
         given[:, None] == np.arange(labels),
         given >= 0,
         sink=sink,
@@ -116,10 +126,9 @@ def best_labels(graph: Graph, labels: int, sink: float) -> Slots:
 
 def unreachable(graph: Graph) -> Slots:
     """Unlabeled vertices from which no walk reaches a label."""
-    free = np.flatnonzero(graph.label == UNLABELED)
-    links = csr_array(graph.weights[np.ix_(free, free)])
+    inner = slots_where(graph.label[: graph.rows] != FREE)
+    links = csr_array(graph.weights[np.ix_(inner, inner)])
     count, part = connected_components(links, directed=False)
-    touches = np.asarray(graph.weights[np.ix_(free, graph.labeled)].any(axis=1))
     reached = np.zeros(count, dtype=bool)
-    reached[part[touches]] = True
-    return free[~reached[part]]
+    reached[part[graph.to_labels[inner].any(axis=1)]] = True
+    return inner[~reached[part]]
