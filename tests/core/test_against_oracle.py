@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from onlooker import walks
 from streams import QUANTIZERS, assert_same_answer, assert_same_state, pair_of_learners
 
 STEPS = 32
@@ -104,6 +105,22 @@ def test_every_step_agrees_with_the_oracle_at_multiplicities_of_a_billion(quanti
     assert learner.vertices().multiplicities.max() >= 2**DOUBLINGS
     for x in points[12:]:
         play(rng, learner, model, draw_verb(rng, 1), x)
+        assert_same_state(learner, model)
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("quantizer", QUANTIZERS)
+def test_every_step_agrees_with_the_oracle_when_everything_counts_as_large(
+    monkeypatch, quantizer, seed
+):
+    """What large components go through, at a size at which the oracle can follow every step."""
+    monkeypatch.setattr(walks, "LARGE", 1)
+    monkeypatch.setattr(walks, "LARGE_SHARE", 0.0)
+    rng = np.random.default_rng([seed, len(quantizer), 1])
+    setting = draw_setting(rng, quantizer) | {"n_g": int(rng.integers(6, 16))}
+    learner, model = pair_of_learners(**setting)
+    for step, x in enumerate(draw_points(rng, setting, ["many", "one"][seed % 2])):
+        play(rng, learner, model, draw_verb(rng, step), x)
         assert_same_state(learner, model)
 
 

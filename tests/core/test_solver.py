@@ -240,6 +240,19 @@ def test_large_components_are_answered_exactly_at_multiplicities_of_a_billion(cu
         learner.observe(x)
 
 
+def test_a_large_component_may_grow_beyond_its_slots_and_shrink_in_one_step():
+    """The new vertex takes the first slot of a larger graph, and is merged away at once."""
+    rng = np.random.default_rng(11)
+    learner = blob_learner(seed=1, cutoff=1e-3)
+    for step in range(4):
+        learner.observe(rng.normal(size=3))  # so that there is an inverse to keep up to date
+        learner.teach(rng.normal(size=3), "c")
+        x = learner.vertices().vectors[100 + step] + 1e-6
+        assert_predicts_exactly(learner, x)
+        learner.observe(x)
+    assert_predicts_exactly(learner, rng.normal(size=3))
+
+
 def test_a_large_component_in_a_batch_answers_as_one_by_one():
     one, many = (blob_learner(seed=1, cutoff=1e-3) for _ in range(2))
     points = np.random.default_rng(9).normal(size=(20, 3))
