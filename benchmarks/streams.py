@@ -26,7 +26,7 @@ class Crowd:
     def faces(self, count: int, start: int = 0) -> Iterator[tuple[Vectors, str]]:
         """Faces in runs of 30 per person, with the person's name."""
         families = 1 if self.together else PEOPLE
-        freedoms = 14 if self.together else 6
+        freedoms = 14 if self.together else 10
         rng = np.random.default_rng(self.seed)
         places = rng.normal(size=(families, self.length)) * 3.0 / np.sqrt(2 * self.length)
         poses = [

@@ -13,7 +13,8 @@ class NumpyAndScipyOnly:
     allowed = sys.stdlib_module_names | {"numpy", "scipy", "onlooker"}
 
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] not in self.allowed:
+        top = name.partition(".")[0]
+        if top not in self.allowed and not top.startswith("_sysconfigdata"):
             raise ModuleNotFoundError(f"{name} is not part of the core", name=name)
 
 sys.meta_path.insert(0, NumpyAndScipyOnly())

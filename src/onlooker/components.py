@@ -54,9 +54,11 @@ class Components:
         numbers = self._of[start]
         stale = self._departures[numbers] >= (1 if exact else STALE)
         if stale.any():
-            for number in np.unique(numbers[stale & (numbers != NOWHERE)]):
+            for number in np.unique(numbers[stale]):
                 self._search(int(number), weights)
             numbers = self._of[start]
+        if len(numbers) and (numbers == numbers[0]).all():
+            return slots_where(self._of == numbers[0])
         wanted = np.zeros(len(self._of) + 1, dtype=bool)
         wanted[numbers] = True
         wanted[NOWHERE] = False

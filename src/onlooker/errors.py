@@ -16,7 +16,15 @@ unchanged.
 
 
 class OnlookerError(Exception):
-    """The root of the family: catch this one to catch them all."""
+    """The root of the family: catch this one to catch them all.
+
+    >>> import onlooker
+    >>> try:
+    ...     onlooker.HeatKernel(bandwidth=0.3, cutoff=2.0)
+    ... except onlooker.OnlookerError as error:
+    ...     print(error)
+    cutoff must lie strictly between 0 and 1, got 2.0; 1e-5 is a cautious start
+    """
 
 
 class BadValue(OnlookerError, ValueError):

@@ -55,6 +55,8 @@ class Graph:
         self.components = Components()
         self.rows = 0
         """How many slots are for unlabeled vertices; the labels' slots follow."""
+        self.unlabeled_count = 0
+        """How many vertices count against the budget."""
         self.multiplicity: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.label: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         self.ids: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
@@ -81,11 +83,6 @@ class Graph:
         """Slots of all vertices."""
         return slots_where(self.label != FREE)
 
-    @property
-    def unlabeled_count(self) -> int:
-        """How many vertices count against the budget."""
-        return int(np.count_nonzero(self.label[: self.rows] != FREE))
-
     def unlabeled(self) -> list[int]:
         """Slots of the unlabeled vertices, oldest first."""
         slots = slots_where(self.label[: self.rows] != FREE)
@@ -100,8 +97,8 @@ class Graph:
         """The vertices that a vector is connected to."""
         # The exponential decides who is connected; the reach a little beyond only finds them.
         slots, squared = self.vectors.near(query, self._reach * (1 + 1e-9))
-        weights = self.kernel.weights(squared)
-        connected = weights > 0
+        weights = self.kernel.heat(squared)
+        connected = weights >= self.kernel.cutoff
         if connected.all():
             return Near(slots, squared, weights)
         return Near(slots[connected], squared[connected], weights[connected])
@@ -135,12 +132,12 @@ class Graph:
         if smallest > self._reach * self._reach:
             self._measure_everything()
             smallest = self._nearest.min()
-        pairs = [
-            sorted((int(slot), int(partner)), key=self.ids.__getitem__)
-            for slot in slots_where(self._nearest == smallest)
-            for partner in self._at(int(slot), smallest)
-        ]
-        older, younger = min(pairs, key=lambda pair: (self.ids[pair[0]], self.ids[pair[1]]))
+        pairs = []
+        for slot in slots_where(self._nearest == smallest).tolist():
+            for partner in self._at(slot, smallest).tolist():
+                ends = sorted([(int(self.ids[slot]), slot), (int(self.ids[partner]), partner)])
+                pairs.append(ends)
+        (_, older), (_, younger) = min(pairs)
         return older, younger
 
     def nearest_elder(self, slot: int, radius: float) -> int | None:
@@ -204,7 +201,9 @@ class Graph:
         self.next_id = max(self.next_id, int(self.ids[slot]) + 1)
         self._connect(slot, near)
         self._note("new", slot)
-        if label != UNLABELED:
+        if label == UNLABELED:
+            self.unlabeled_count += 1
+        else:
             self._list_columns()
         return slot
 
@@ -242,15 +241,15 @@ class Graph:
         self.ids = opened(self.ids, extra, -1, at)
 
     def _remove(self, slot: int) -> None:
-        if slot < self.rows:
-            self._disconnect(slot)
-        else:
-            self._disconnect_label(slot - self.rows)
         self.vectors.free(slot)
         self.multiplicity[slot] = 0
         self.label[slot] = FREE
         self.ids[slot] = -1
-        if slot >= self.rows:
+        if slot < self.rows:
+            self._disconnect(slot)
+            self.unlabeled_count -= 1
+        else:
+            self._disconnect_label(slot - self.rows)
             self._list_columns()
 
     def _list_columns(self) -> None:

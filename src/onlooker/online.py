@@ -326,7 +326,7 @@ class OnlineHarmonicLearner:
             certain = (np.arange(len(self._names)) == graph.label[absorber]).astype(np.float64)
             return Look(query, near, absorber, None, None, self._named(certain, 0.0, absorber))
         around = walks.surroundings(graph, near, absorber, self.sink)
-        if not (around.walk.to_labels.any() or around.walk.start_to_labels.any()):
+        if not (around.walk.start_to_labels.any() or around.walk.to_labels.any()):
             return Look(query, near, absorber, None, None, self._nobody())
         ends = solver.ends(around.walk, self._inverse)
         labels = graph.label[graph.rows + graph.columns]

@@ -11,9 +11,8 @@ from typing import Protocol, runtime_checkable
 class Clusters(Protocol):
     """What a quantizer may ask of the vertices, and do to them. Vertices are told by slot."""
 
-    @property
-    def unlabeled_count(self) -> int:
-        """How many vertices count against the budget."""
+    unlabeled_count: int
+    """How many vertices count against the budget."""
 
     def unlabeled(self) -> list[int]:
         """Slots of the unlabeled vertices, oldest first."""
@@ -49,8 +48,8 @@ class Quantizer(Protocol):
 class ClosestPair:
     """Merge the two closest vertices whenever the budget is exceeded: the default.
 
-    Doubling throws budget away (34 of 300 vertices left on digits); this keeps all of it. The
-    heavier vertex stays where it is, so representatives do not wander.
+    Doubling throws budget away; this keeps all of it. The heavier vertex stays where it is, so
+    representatives do not wander.
 
     >>> ClosestPair()
     ClosestPair()

@@ -38,7 +38,11 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One vertex on a walk, and how many examples it stands for."""
+    """One vertex on a walk, and how many examples it stands for.
+
+    >>> Step(vertex=4, multiplicity=12).multiplicity
+    12
+    """
 
     vertex: int
     multiplicity: int

@@ -13,12 +13,15 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.arrays import Floats, Rows
+from onlooker.arrays import Floats, Rows, Slots, slots_where
 from onlooker.checks import is_number
 from onlooker.errors import BadValue, BadVector
 
 CLOSE = 1e-5
 """Gaps below this share of |x|^2 + |y|^2 are computed from the difference."""
+
+LONG = 512
+"""From this length on, a vector costs more to read than to think about."""
 
 
 @runtime_checkable
@@ -113,11 +116,15 @@ class HeatKernel:
         """The distance at which the similarity has fallen to the cutoff."""
         return float(self.bandwidth * np.sqrt(-2.0 * np.log(self.cutoff)))
 
+    def heat(self, squared: Floats) -> Floats:
+        """exp(-d^2 / (2 sigma^2)) from squared distances, before the cutoff."""
+        heat: Floats = np.exp(squared * (-0.5 / self.bandwidth**2))
+        return heat
+
     def weights(self, squared: Floats) -> Floats:
-        """Similarities from squared distances."""
-        weights = np.exp(squared * (-0.5 / self.bandwidth**2))
-        weights[weights < self.cutoff] = 0.0
-        return weights
+        """Similarities from squared distances: 0 below the cutoff."""
+        heat = self.heat(squared)
+        return np.where(heat < self.cutoff, 0.0, heat)
 
     def similarity(self, x: ArrayLike, others: ArrayLike) -> Floats:
         """Similarity of one vector to each row of others."""
@@ -132,24 +139,30 @@ def squared_norms(rows: Rows) -> Floats:
     return norms
 
 
-def squared_gaps(x: Floats, rows: Rows, norm: float, norms: Floats) -> Floats:
-    """|x - row|^2 in float64, for a float64 x and the squared norms of x and of the rows.
+def squared_gaps(x: Floats, norm: float, rows: Rows, norms: Floats, slots: Slots) -> Floats:
+    """|x - row|^2 in float64 for some rows of a table, given |x|^2 and all |row|^2.
 
     From one inner product a pair; from the plain difference where the two are so close that the
     inner product would drown in rounding (in float32, 11 % off was seen, and negative). One dot
     product per row: what a pair gets does not depend on which other rows were asked about.
     """
-    wide = rows.astype(np.float64, copy=False)
-    scale = norms + norm
-    gaps: Floats = scale - 2.0 * np.vecdot(wide, x)
-    close = gaps < CLOSE * scale
-    if close.any():
-        gaps[close] = squared_norms(wide[close] - x)
+    if len(x) < LONG:
+        inner = np.vecdot(rows.take(slots, axis=0).astype(np.float64, copy=False), x)
+    else:  # one by one through one buffer, which stays in the cache
+        inner, wide = np.empty(len(slots)), np.empty(len(x))
+        for place, slot in enumerate(slots.tolist()):
+            wide[:] = rows[slot]
+            inner[place] = x @ wide
+    scale = norms[slots] + norm
+    gaps: Floats = scale - 2.0 * inner
+    close = slots_where(gaps < CLOSE * scale)
+    if len(close):
+        gaps[close] = squared_norms(rows[slots[close]].astype(np.float64) - x)
     return gaps
 
 
 def squared_distances(distance: Distance, x: Floats, rows: Floats) -> Floats:
     """d^2 from one vector to each row, for callers that have nothing at hand but the two."""
-    own = x[None]
-    gaps = squared_gaps(x, rows, float(squared_norms(own)[0]), squared_norms(rows))
+    own, everyone = x[None], np.arange(len(rows))
+    gaps = squared_gaps(x, float(squared_norms(own)[0]), rows, squared_norms(rows), everyone)
     return distance.squared(gaps, distance.moments(own)[0], distance.moments(rows))

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from onlooker.arrays import Floats, Rows
 from onlooker.similarity import squared_norms
 
-WIDTH = 48
-"""Coordinates of a learned sketch. Reading a row of 9216 numbers costs as much as 190 of these."""
+WIDTH = 64
+"""Coordinates of a learned sketch: fewer let more rows of thousands of numbers be read in vain."""
 
 
 @dataclass(frozen=True, eq=False)

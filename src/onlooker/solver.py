@@ -2,21 +2,21 @@
 
 The figure solves for every vertex and every name, and reads one row. That row is all we need, and
 one *adjoint* solve gives it for all names. Notation of Section 3.1: similarities w, multiplicities
-v, sink gamma; the graph is V W V. The walk starts at x (multiplicity m). Let
+v, sink gamma; the graph is V W V. The walk starts at x, of multiplicity m, with similarities
+s_i = w_xi to the unlabeled i and h_k = w_xk v_k to the labeled k, so that it leaves x at the rate
 
-    g_i = w_xi v_i   (unlabeled i),    h_k = w_xk v_k   (labeled k),    c = sum g + sum h + gamma,
-    A_ii = v_i (sum_j w_ij v_j + sum_k w_ik v_k + gamma),    A_ij = -v_i w_ij v_j,
+    c = sum_i s_i v_i + sum_k h_k + gamma,    and i at    q_i = sum_j w_ij v_j + sum_k w_ik v_k
+                                                                + gamma + m s_i.
 
-the regularised Laplacian without x. With x it has one row more; the system that says "one walk
-starts at x" has the right-hand side e_x, and eliminating x from it leaves
+Let z solve A z = e_x, where A = L + gamma V is the regularised Laplacian of V W V with x in it, and
+let u = V z: the visits. Eliminating x and dividing by V on both sides leaves a system made of
+similarities alone,
 
-    (A + m diag(g) - m g g'/c) z = g / c,        z_x = (1/m + g'z) / c.
+    (diag(q / v) - W - (m/c) s s') u = s / c,        u_x = (1 + m s'u) / c,
 
-The walk ends at the labeled vertex k with probability sum_i z_i v_i w_ik v_k + z_x m h_k, and in
-the sink with probability gamma (sum_i z_i v_i + z_x m). These add up to 1.
-
-The matrix is scaled to ones on its diagonal (its entries there are the rates, A_ii + m g_i), so
-that multiplicities of 1 and of 10^9 do not meet in one pivot.
+symmetric and positive definite. The walk ends at the labeled vertex k with probability
+sum_i u_i w_ik v_k + u_x h_k, and in the sink with probability gamma (sum_i u_i + u_x); these add up
+to 1, and sum_i q_i u_i + c u_x is the number of steps it takes on average.
 
 Errors. If the residual of the full system is r, every probability is wrong by at most |r|_1: the
 error is l_k' r, and the harmonic function l_k lies in [0, 1]. Rounding leaves a residual of about
@@ -25,6 +25,7 @@ walks (a degree of 10^3 beside a sink of 10^-11) it is everything: the leaks dro
 There we compute r itself, from z = base + offsets: the common base passes through the differences
 of the Laplacian and meets only the leaks, so nothing drowns; refine once; and where even that does
 not bring |r|_1 down, solve by elimination without subtraction, right whatever the condition.
+(Cholesky needs no scaling here: its errors do not depend on the scale of rows and columns.)
 
 The exact probabilities add up to 1, so dividing by their total removes what error they share.
 """
@@ -58,7 +59,7 @@ class Walk:
     to_labels: Floats
     """w_ik v_k, n x L."""
     start: Floats
-    """w_xi."""
+    """s_i = w_xi."""
     start_to_labels: Floats
     """h_k = w_xk v_k."""
     start_multiplicity: float
@@ -115,7 +116,7 @@ def by_iteration(walk: Walk, inverse: UpdatedInverse) -> Ends | None:
         r, r_x, noise = residual(walk, base, z - base, z_x - base)
         if np.abs(r).sum() + abs(r_x) + noise > TOLERANCE:
             return None
-    found = tally(walk, z, z_x)
+    found = tally(walk, v * z, m * z_x)
     # Who is reached at all must not hang on rounding: see docs/choices.md on nobody.
     return found if found.labels.sum() > SURELY_REACHED else None
 
@@ -126,66 +127,57 @@ def by_factorisation(walk: Walk) -> Ends | None:
         factor = Factor(walk)
     except np.linalg.LinAlgError:
         return None
-    z, z_x = factor.solve(np.zeros(len(walk.start)), 1.0)
-    steps = factor.rates @ z
-    if 4 * EPSILON * (len(z) + 1) * steps > TOLERANCE:
-        base = steps / factor.rates.sum()
-        z -= base
-        z_x -= base
-        for _ in range(2):
-            r, r_x, noise = residual(walk, base, z, z_x)
-            if np.abs(r).sum() + abs(r_x) + noise <= TOLERANCE:
-                break
-            more, more_x = factor.solve(r, r_x)
-            z += more
-            z_x += more_x
-        else:
-            return None
-        z += base
-        z_x += base
-    return tally(walk, z, z_x)
-
-
-def tally(walk: Walk, z: Floats, z_x: float) -> Ends:
-    """Where walks with these visits end; probabilities add up to 1."""
-    visits, visits_x = z * walk.multiplicity, z_x * walk.start_multiplicity
-    labels = visits @ walk.to_labels + visits_x * walk.start_to_labels
-    sink = walk.sink * (visits.sum() + visits_x)
-    total = labels.sum() + sink
-    return Ends(labels / total, float(sink / total))
-
-
-def total_of_start(walk: Walk) -> float:
-    """c, what leaves x in all."""
-    return float(walk.start @ walk.multiplicity + walk.start_to_labels.sum() + walk.sink)
+    u, u_x = factor.visits(0.0, 1.0)
+    steps = float(factor.q @ u + factor.c * u_x)
+    if 4 * EPSILON * (len(u) + 1) * steps <= TOLERANCE:
+        return tally(walk, u, u_x)
+    v, m = walk.multiplicity, walk.start_multiplicity
+    base = steps / float(factor.q @ v + factor.c * m)
+    z, z_x = u / v - base, u_x / m - base
+    for _ in range(2):
+        r, r_x, noise = residual(walk, base, z, z_x)
+        if np.abs(r).sum() + abs(r_x) + noise <= TOLERANCE:
+            return tally(walk, v * (base + z), m * (base + z_x))
+        u, u_x = factor.visits(r / v, r_x)
+        z += u / v
+        z_x += u_x / m
+    return None
 
 
 class Factor:
-    """The system without x, scaled to a unit diagonal and factorised."""
+    """The system of a walk without x, factorised."""
 
     def __init__(self, walk: Walk) -> None:
-        v, m, start = walk.multiplicity, walk.start_multiplicity, walk.start
+        v, self.s, self.m = walk.multiplicity, walk.start, walk.start_multiplicity
         self.c = total_of_start(walk)
-        self.m, self.g = m, start * v
-        self.rates = v * (walk.weights @ v + walk.to_labels.sum(axis=1) + walk.sink + m * start)
-        self.scale = 1.0 / np.sqrt(self.rates)
-        s, t = v * self.scale, self.g * self.scale
-        system = walk.weights * -s
-        system *= s[:, None]
-        system -= np.multiply.outer(t * (m / self.c), t)
-        system.ravel()[:: len(v) + 1] += 1.0
+        self.q = walk.weights @ v + walk.to_labels.sum(axis=1) + (walk.sink + self.m * self.s)
+        system = np.multiply.outer(self.s * (-self.m / self.c), self.s)
+        system -= walk.weights
+        system.ravel()[:: len(v) + 1] += self.q / v
         # Symmetric, so that the transpose is the same matrix in the order LAPACK wants.
         self.cholesky, failed = dpotrf(system.T, lower=1, overwrite_a=1, clean=0)
         if failed:
             raise np.linalg.LinAlgError("not positive definite in floating point")
 
-    def solve(self, r: Floats, r_x: float) -> tuple[Floats, float]:
-        """The z and z_x whose (A z) is r, and r_x at x."""
-        reduced = r + self.g * (r_x / self.c)
-        if len(r):
-            y, _ = dpotrs(self.cholesky, reduced * self.scale, lower=1, overwrite_b=1)
-            reduced = y * self.scale
-        return reduced, float((r_x / self.m + self.g @ reduced) / self.c)
+    def visits(self, r: Floats | float, r_x: float) -> tuple[Floats, float]:
+        """The u and u_x of A z = (V r, r_x)."""
+        u = r + self.s * (r_x / self.c)
+        if len(u):
+            u, _ = dpotrs(self.cholesky, u, lower=1, overwrite_b=1)
+        return u, float((r_x + self.m * (self.s @ u)) / self.c)
+
+
+def tally(walk: Walk, u: Floats, u_x: float) -> Ends:
+    """Where a walk with these visits ends; the probabilities add up to 1."""
+    labels = u @ walk.to_labels + u_x * walk.start_to_labels
+    sink = float(walk.sink * (u.sum() + u_x))
+    total = float(labels.sum()) + sink
+    return Ends(labels / total, sink / total)
+
+
+def total_of_start(walk: Walk) -> float:
+    """c, the rate at which walks leave x."""
+    return float(walk.start @ walk.multiplicity + walk.start_to_labels.sum() + walk.sink)
 
 
 def residual(walk: Walk, base: float, z: Floats, z_x: float) -> tuple[Floats, float, float]:

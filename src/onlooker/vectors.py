@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from onlooker import sketch
 from onlooker.arrays import Floats, Rows, Slots, opened, slots_where
-from onlooker.similarity import Distance, squared_gaps, squared_norms
-
-LONG = 512
-"""From this length on a vector is sketched; a shorter one is read as fast as its sketch."""
-
-CACHED = 1 << 16
-"""Numbers that are measured together: as many as stay in the cache from one pass to the next."""
+from onlooker.similarity import LONG, Distance, squared_gaps, squared_norms
 
 PATIENCE = 30
 """Readings in vain per stored vector that pay for learning a new sketch."""
@@ -139,12 +133,7 @@ class Vectors:
 
     def measure(self, query: Query, slots: Slots) -> Floats:
         """Exact squared distances."""
-        gaps = np.empty(len(slots))
-        few = max(1, CACHED // max(1, self.rows.shape[1]))
-        for start in range(0, len(slots), few):
-            part = slots[start : start + few]
-            rows, norms = self.rows.take(part, axis=0), self._norms[part]
-            gaps[start : start + few] = squared_gaps(query.wide, rows, query.norm, norms)
+        gaps = squared_gaps(query.wide, query.norm, self.rows, self._norms, slots)
         return self.distance.squared(gaps, query.moments, self.moments[slots])
 
     def _prepared(self, vectors: Rows) -> Iterator[Query]:

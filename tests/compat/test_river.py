@@ -14,13 +14,6 @@ from river import checks, compose, datasets, evaluate, metrics, preprocessing
 from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
 from onlooker.compat.river import HarmonicClassifier
 
-EXPECTED_FAILURES = {
-    "check_bounded_memory_growth-3": (
-        "2000 labeled examples, all of them different: labels are never merged away, and the "
-        "similarities of labeled pairs are stored; only what has no label is bounded"
-    ),
-}
-
 
 def every_check():
     """river hands the same check out once per dataset; numbers tell them apart."""
@@ -30,14 +23,13 @@ def every_check():
         for check in checks.yield_checks(model):
             times[check.__name__] += 1
             name = f"{check.__name__}-{times[check.__name__]}"
-            failure = EXPECTED_FAILURES.get(name)
-            marks = [pytest.mark.xfail(reason=failure)] if failure else []
             label = f"{name}-{params.get('quantizer', 'default')}"
-            yield pytest.param(model, check, marks=marks, id=label)
+            yield pytest.param(model, check, id=label)
 
 
 @pytest.mark.parametrize(("model", "check"), list(every_check()))
 def test_river_checks(model, check):
+    """All of them, without an expected failure."""
     check(model.clone())
 
 
