@@ -9,8 +9,7 @@ and an accepted example has a neighbour inside it, so that the closest pair lies
 labels were taken back it may not; then, and only then, all pairs are measured.)
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,7 @@ FREE = -2
 Kind = Literal["new", "absorbed", "merged", "dropped", "labeled", "unlabeled"]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One change: a vertex was new, absorbed an example, was merged, dropped or relabeled."""
 
     kind: Kind
@@ -37,8 +35,7 @@ class Event:
     into_vertex: int = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Near:
+class Near(NamedTuple):
     """The vertices connected to a vector: slots in order, squared distances, similarities."""
 
     slots: Slots
@@ -112,11 +109,11 @@ class Graph:
         if smallest > 0 and np.sqrt(smallest) >= closer_than:
             return None
         tied = near.slots[near.squared == smallest]
-        return int(tied[np.argmin(self.ids[tied])])
+        return int(tied[self.ids[tied].argmin()])
 
     def split(self, near: Near) -> int:
         """Where in it the labeled vertices begin."""
-        return int(np.searchsorted(near.slots, self.rows))
+        return int(near.slots.searchsorted(self.rows))
 
     def gap(self, first: int, second: int) -> float:
         """The distance of two vertices."""
@@ -193,7 +190,7 @@ class Graph:
     ) -> int:
         """A new vertex in the first free slot of its kind, under a new id unless one is given."""
         begin = 0 if label == UNLABELED else self.rows
-        slot = begin + int(np.argmax(self.label[begin:] == FREE))
+        slot = begin + int((self.label[begin:] == FREE).argmax())
         self.vectors.put(slot, query)
         self.multiplicity[slot] = multiplicity
         self.label[slot] = label

@@ -1,9 +1,8 @@
 """The online harmonic learner: the algorithm figure of Section 3, and the verbs around it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,8 +23,7 @@ BLOCK = 64
 """Examples whose distances `observe_many` computes together."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Look:
+class Look(NamedTuple):
     """One example, looked at but not yet learned."""
 
     query: Query
@@ -336,7 +334,7 @@ class OnlineHarmonicLearner:
 
     def _named(self, scores: NDArray[Any], sink: float, absorber: int | None) -> Prediction:
         """The best name if its score is enough; a tie goes to the name taught first."""
-        best = int(np.argmax(scores))
+        best = int(scores.argmax())
         table = dict(zip(self._names, scores.tolist(), strict=True))
         if not scores[best] > self.min_score:
             return Prediction(None, table, sink, None)

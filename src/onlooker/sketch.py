@@ -8,6 +8,7 @@ everything (the sketch is the vector in single precision).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,11 @@ from numpy.typing import NDArray
 from onlooker.arrays import Floats, Rows
 from onlooker.similarity import squared_norms
 
-WIDTH = 64
-"""Coordinates of a learned sketch: fewer let more rows of thousands of numbers be read in vain."""
+WIDTH = 96
+"""Coordinates of a learned sketch at the most: fewer let more long rows be read in vain."""
+
+UNSEEN = 1e-3
+"""The share of the spread that a learned sketch may leave unseen if it can be shorter for it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +30,7 @@ class Sketch:
     origin: Rows
     basis: NDArray[np.float32] | None
 
-    @property
+    @cached_property
     def slack(self) -> float:
         """What single precision may take from a gap, relative to |x - o|^2 + |y - o|^2.
 
@@ -68,8 +72,9 @@ def learn(rows: Rows) -> Sketch:
     sample = rows[:: max(1, len(rows) // (4 * WIDTH))].astype(np.float64)
     origin = sample.mean(axis=0).astype(rows.dtype)
     sample -= origin
-    _, directions = np.linalg.eigh(sample @ sample.T)
-    leading = sample.T @ directions[:, : -WIDTH - 1 : -1]
+    spread, directions = np.linalg.eigh(sample @ sample.T)
+    enough = np.count_nonzero(spread.cumsum() > UNSEEN * spread.sum())
+    leading = sample.T @ directions[:, ::-1][:, : min(WIDTH, max(1, enough))]
     # The bound needs an orthonormal basis; singular vectors of tiny values are not, so repeat.
     basis, _ = np.linalg.qr(leading)
     return Sketch(origin, np.ascontiguousarray(basis.T, dtype=np.float32))

@@ -30,7 +30,7 @@ not bring |r|_1 down, solve by elimination without subtraction, right whatever t
 The exact probabilities add up to 1, so dividing by their total removes what error they share.
 """
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
@@ -48,8 +48,7 @@ SURELY_REACHED = 1e-6
 EPSILON = float(np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Walk:
+class Walk(NamedTuple):
     """A walk from x among n unlabeled vertices and L labeled ones."""
 
     weights: Floats
@@ -68,8 +67,7 @@ class Walk:
     """gamma."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ends:
+class Ends(NamedTuple):
     """Where the walk ends: at each labeled vertex, and in the sink."""
 
     labels: Floats
@@ -91,8 +89,7 @@ def ends(walk: Walk, inverse: UpdatedInverse | None = None) -> Ends:
 def compressed(walk: Walk) -> Walk:
     """The same walk without the slots it cannot visit."""
     members = slots_where(walk.multiplicity > 0)
-    return replace(
-        walk,
+    return walk._replace(
         weights=walk.weights.take(members, axis=0).take(members, axis=1),
         multiplicity=walk.multiplicity[members],
         to_labels=walk.to_labels[members],

@@ -1,6 +1,6 @@
 """From the graph to a walk on it: what the solver needs, and what a person wants to know of it."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ LARGE, LARGE_SHARE = 300, 0.6
 """A component of more vertices, and a larger share of the slots, is walked where it stands."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Surroundings:
+class Surroundings(NamedTuple):
     """A walk, and which slots its unlabeled vertices are; its labels are the graph's columns."""
 
     walk: Walk
@@ -39,7 +38,7 @@ def surroundings(graph: Graph, near: Near, absorber: int | None, sink: float) ->
         members, weights, exits = np.arange(graph.rows), graph.weights, graph.to_labels
     else:
         # In order of age: what adds up does so alike before a restart and after it.
-        members = members[np.argsort(graph.ids[members])]
+        members = members[graph.ids[members].argsort()]
         v = graph.multiplicity[members].astype(np.float64)
         weights = graph.weights.take(members, axis=0).take(members, axis=1)
         exits = graph.to_labels.take(members, axis=0)
