@@ -30,6 +30,7 @@ class Event(NamedTuple):
 
     kind: Kind
     slot: int
+    """-1 for a vertex that was merged as soon as it came."""
     vertex: int
     into_slot: int = -1
     into_vertex: int = -1
@@ -80,6 +81,11 @@ class Graph:
         """Slots of all vertices."""
         return slots_where(self.label != FREE)
 
+    @property
+    def column_labels(self) -> NDArray[np.intp]:
+        """The labels of the columns in use, the oldest first."""
+        return self.label[self.rows + self.columns]
+
     def unlabeled(self) -> list[int]:
         """Slots of the unlabeled vertices, oldest first."""
         slots = slots_where(self.label[: self.rows] != FREE)
@@ -120,15 +126,20 @@ class Graph:
         measured = self.vectors.measure(self.vectors.stored(first), np.array([second]))
         return float(np.sqrt(measured[0]))
 
+    @property
+    def smallest_gap(self) -> float:
+        """The squared distance of the closest pair, or more where that is beyond the cutoff."""
+        return float(self._nearest.min(initial=np.inf))
+
     def closest_pair(self) -> tuple[int, int]:
         """The two closest vertices that are not both labeled, the older one first.
 
         Ties go to the pair with the oldest older vertex, then to the older younger one.
         """
-        smallest = self._nearest.min()
+        smallest = self.smallest_gap
         if smallest > self._reach * self._reach:
             self._measure_everything()
-            smallest = self._nearest.min()
+            smallest = self.smallest_gap
         pairs = []
         for slot in slots_where(self._nearest == smallest).tolist():
             for partner in self._at(slot, smallest).tolist():
@@ -203,6 +214,13 @@ class Graph:
         else:
             self._list_columns()
         return slot
+
+    def pass_through(self, into: int) -> None:
+        """What add and then merge into that vertex would do, for an example that does not stay."""
+        vertex, kept = self.next_id, int(self.ids[into])
+        self.next_id += 1
+        self.multiplicity[into] += 1
+        self.log += [Event("new", -1, vertex), Event("merged", -1, vertex, into, kept)]
 
     def absorb(self, slot: int, times: int = 1) -> None:
         """Let a vertex stand for one more example, or for more."""

@@ -70,6 +70,7 @@ class UpdatedInverse:
     def __init__(self) -> None:
         self._inverse: Floats | None = None
         self._trace: _Trace | None = None
+        self._border: Border | None = None
         self._residuals: Floats = np.zeros((ITERATIONS, 0))
         self._directions: Floats = np.zeros((ITERATIONS, 0))
         self._idle = 0
@@ -82,7 +83,8 @@ class UpdatedInverse:
         weights is symmetric; v and g are zero outside the unlabeled vertices of the component;
         rates_i = A_ii.
         """
-        self._trace, self._idle = None, 0
+        self._trace = self._border = None
+        self._idle = 0
         weights = weights.T  # the same matrix in the order BLAS wants
         if self._inverse is not None and len(self._inverse) == len(v):
             diagonal = np.einsum("ii->i", self._inverse)
@@ -102,10 +104,10 @@ class UpdatedInverse:
             self._inverse = self._trace = None
         return z
 
-    def added(self, slot: int) -> None:
-        """The x of the last solve, if there was one, has become the unlabeled vertex of a slot."""
+    def learn(self) -> None:
+        """Correct M in the directions in which the last solve found it wrong."""
         trace, self._trace = self._trace, None
-        if trace is None or self._inverse is None or slot >= len(self._inverse):
+        if trace is None or self._inverse is None:
             return
         factors = 1 / trace.theta - 1
         for sign in (1.0, -1.0):
@@ -114,9 +116,16 @@ class UpdatedInverse:
                 mixed = trace.s[:, wrong] * np.sqrt(np.abs(factors[wrong]))
                 found = mixed.T @ self._directions[: len(factors)]
                 self._inverse = dsyrk(sign, found.T, 1.0, self._inverse, lower=1, overwrite_c=1)
-        b = trace.border.g / trace.border.c
+        self._border = trace.border
+
+    def added(self, slot: int) -> None:
+        """The x that was just learned from has become the unlabeled vertex of a slot."""
+        border, self._border = self._border, None
+        if border is None or self._inverse is None or slot >= len(self._inverse):
+            return
+        b = border.g / border.c
         row = _product(self._inverse, b)
-        row[slot] = 1 / trace.border.c + b @ row
+        row[slot] = 1 / border.c + b @ row
         _write(self._inverse, slot, row)
 
     def merged(self, kept: int, gone: int) -> None:
@@ -140,7 +149,7 @@ class UpdatedInverse:
 
     def _drop(self, inverse: Floats, slot: int, u: Floats, length: float) -> None:
         """Take the projection onto e out of M, where u = M e and length = e'u; then the slot."""
-        self._trace = None
+        self._trace = self._border = None
         self._idle += 1
         if self._idle > IDLE:
             self._inverse = None

@@ -17,6 +17,10 @@ class Clusters(Protocol):
     def unlabeled(self) -> list[int]:
         """Slots of the unlabeled vertices, oldest first."""
 
+    @property
+    def smallest_gap(self) -> float:
+        """The squared distance of the closest pair, or more where that is beyond the cutoff."""
+
     def closest_pair(self) -> tuple[int, int]:
         """The two closest vertices that are not both labeled, the older one first."""
 
@@ -43,6 +47,12 @@ class Quantizer(Protocol):
     def settle(self, vertices: Clusters, radius: float) -> None:
         """Restore the quantizer's invariant after vertices came from elsewhere."""
 
+    def merges_at_once(self, vertices: Clusters, gap: float, budget: int) -> bool:
+        """Whether a vertex that came now would be merged into its nearest before anything else.
+
+        gap is its squared distance to that one, inside the cutoff. "No" is always a safe answer.
+        """
+
 
 @dataclass(frozen=True)
 class ClosestPair:
@@ -63,6 +73,11 @@ class ClosestPair:
 
     def settle(self, vertices: Clusters, radius: float) -> None:
         """Nothing to restore."""
+
+    def merges_at_once(self, vertices: Clusters, gap: float, budget: int) -> bool:
+        """If the budget is full and no two vertices are as close. What comes is the younger and
+        not the heavier, so it goes and the other stays."""
+        return vertices.unlabeled_count == budget and gap < vertices.smallest_gap
 
 
 @dataclass(frozen=True)
@@ -93,3 +108,7 @@ class Doubling:
             elder = vertices.nearest_elder(slot, radius)
             if elder is not None:
                 vertices.merge(elder, slot)
+
+    def merges_at_once(self, vertices: Clusters, gap: float, budget: int) -> bool:
+        """Not told beforehand: a doubling looks at everybody."""
+        return False

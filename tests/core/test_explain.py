@@ -62,6 +62,8 @@ def probability(learner, x, chain):
         total = sum(
             weight(here, other) * m for other, m, _ in everything if not np.array_equal(here, other)
         )
+        if total + learner.sink == 0:  # an island without a sink: nobody gets away from here
+            return 0.0
         result *= weight(here, there) * v / (total + learner.sink)
         here = there
     return result
