@@ -16,11 +16,8 @@ that would make the faintest connection look certain. Metrics that insist on row
 *Scores.* `score` is the accuracy over the rows that have a label; a search over parameters would
 otherwise be rewarded for answering nobody.
 """
-# scikit-learn ships no types, so its base classes are Any.
-# mypy: disallow-subclassing-any=False
-# It calls a table of rows X.
-# ruff: noqa: N803
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -51,7 +48,7 @@ BATCH = 256
 """Rows whose distances are computed together."""
 
 
-class _Harmonic(ClassifierMixin, BaseEstimator):
+class _Harmonic(ClassifierMixin, BaseEstimator, ABC):
     """What the two classifiers share: reading labels, and answering from probabilities."""
 
     bandwidth: Any
@@ -60,9 +57,13 @@ class _Harmonic(ClassifierMixin, BaseEstimator):
     outlier_label: object
     classes_: Labels
 
+    @abstractmethod
+    def predict_proba(self, X: ArrayLike) -> Floats:
+        """The probability that the walk from each row ends at each class."""
+
     def predict(self, X: ArrayLike) -> Labels:
         """The most probable class of each row; `outlier_label` for nobody."""
-        probabilities: Floats = self.predict_proba(X)
+        probabilities = self.predict_proba(X)
         known = probabilities.max(axis=1, initial=0.0) > self.min_score
         answers = all_nobody(len(probabilities), self.outlier_label, self.classes_)
         if known.any():

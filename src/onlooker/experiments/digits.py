@@ -81,9 +81,9 @@ def digits_stream(seed: int, examples: int = DIGITS) -> Stream:
     >>> len(stream.labeled), len(stream.unlabeled)
     (40, 1757)
     """
-    vectors, classes = load_digits(return_X_y=True)
-    order = np.random.default_rng(seed).permutation(len(vectors))[:examples]
-    vectors, classes = vectors[order] / 16, classes[order]
+    digits = load_digits()
+    order = np.random.default_rng(seed).permutation(len(digits.data))[:examples]
+    vectors, classes = digits.data[order] / 16, digits.target[order]
     labeled = np.zeros(len(order), dtype=bool)
     for each in np.unique(classes):
         labeled[np.flatnonzero(classes == each)[:LABELS_PER_CLASS]] = True

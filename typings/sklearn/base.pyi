@@ -1,0 +1,4 @@
+class BaseEstimator:
+    n_features_in_: int
+
+class ClassifierMixin: ...

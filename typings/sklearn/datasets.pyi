@@ -1,0 +1,7 @@
+from typing import Any
+
+class Bunch:
+    data: Any
+    target: Any
+
+def load_digits() -> Bunch: ...

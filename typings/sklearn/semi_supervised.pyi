@@ -1,0 +1,11 @@
+from typing import Any, Self
+
+from numpy.typing import ArrayLike, NDArray
+
+class LabelSpreading:
+    transduction_: NDArray[Any]
+    label_distributions_: NDArray[Any]
+    def __init__(
+        self, kernel: str = ..., *, gamma: float = ..., alpha: float = ..., max_iter: float = ...
+    ) -> None: ...
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...

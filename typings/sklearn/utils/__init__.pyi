@@ -1,0 +1,3 @@
+from collections.abc import Iterator
+
+def gen_batches(n: int, batch_size: int) -> Iterator[slice]: ...

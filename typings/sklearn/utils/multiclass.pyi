@@ -1,0 +1,3 @@
+from numpy.typing import ArrayLike
+
+def check_classification_targets(y: ArrayLike) -> None: ...
