@@ -81,7 +81,8 @@ def chains(graph: Graph, around: Surroundings) -> list[tuple[Step, ...]]:
     moves = np.column_stack([inside, np.vstack([begin, exits])])
     back = np.append(0.0, walk.start * walk.start_multiplicity)
     totals = moves.sum(axis=1) + back + walk.sink
-    source, target = np.nonzero(moves)
+    # Older versions of scipy find paths along 32-bit indices only.
+    source, target = (ends.astype(np.int32) for ends in np.nonzero(moves))
     # A certain step has length 0, which a sparse graph would read as "no edge".
     lengths = np.maximum(-np.log(moves[source, target] / totals[source]), np.finfo(float).tiny)
     size = 1 + moves.shape[1]
