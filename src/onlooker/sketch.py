@@ -9,6 +9,7 @@ everything (the sketch is the vector in single precision).
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,12 +24,32 @@ UNSEEN = 1e-3
 """The share of the spread that a learned sketch may leave unseen if it can be shorter for it."""
 
 
+class Sketch(Protocol):
+    """A way to shorten vectors. A distance may bring its own (`onlooker.faces.light` does)."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers a sketch has."""
+
+    @property
+    def slack(self) -> float:
+        """What rounding may take from a gap, relative to |x - o|^2 + |y - o|^2."""
+
+    def project(self, rows: Rows) -> tuple[NDArray[np.float32], Floats]:
+        """Sketches of the rows, and |row - o|^2."""
+
+
 @dataclass(frozen=True, eq=False)
-class Sketch:
+class Along:
     """Where to look from, and along which directions (None: along every coordinate)."""
 
     origin: Rows
     basis: NDArray[np.float32] | None
+
+    @property
+    def width(self) -> int:
+        """The directions, and one for what they do not see."""
+        return self.origin.size if self.basis is None else len(self.basis) + 1
 
     @cached_property
     def slack(self) -> float:
@@ -48,23 +69,30 @@ class Sketch:
             return narrow, norms
         sketches = np.empty((len(rows), len(self.basis) + 1), dtype=np.float32)
         np.matmul(narrow, self.basis.T, out=sketches[:, :-1])
-        # A remainder that rounding made too short would overestimate distances: lengthen it.
-        unseen = np.maximum(norms - squared_norms(sketches[:, :-1]), 0.0) + self.slack * norms
-        sketches[:, -1] = np.sqrt(unseen)
+        sketches[:, -1] = remainder(norms, sketches[:, :-1], self.slack)
         return sketches, norms
 
 
-def whole(origin: Rows) -> Sketch:
+def remainder(norms: Floats, seen: NDArray[np.float32], slack: float) -> Floats:
+    """r, the length of what was not seen of vectors of these squared lengths.
+
+    One that rounding made too short would overestimate distances, so it is lengthened.
+    """
+    unseen: Floats = np.maximum(norms - squared_norms(seen), 0.0) + slack * norms
+    return np.sqrt(unseen)
+
+
+def whole(origin: Rows) -> Along:
     """The sketch that is the vector itself, seen from origin."""
-    return Sketch(origin, None)
+    return Along(origin, None)
 
 
-def lengths_only(origin: Rows) -> Sketch:
+def lengths_only(origin: Rows) -> Along:
     """The sketch that knows nothing but how far a vector is from origin."""
-    return Sketch(origin, np.empty((0, len(origin)), dtype=np.float32))
+    return Along(origin, np.empty((0, len(origin)), dtype=np.float32))
 
 
-def learn(rows: Rows) -> Sketch:
+def learn(rows: Rows) -> Along:
     """A sketch along the leading singular vectors of (a sample of) the rows.
 
     It remains a lower bound when the rows go out of date; it only spares fewer readings.
@@ -77,4 +105,4 @@ def learn(rows: Rows) -> Sketch:
     leading = sample.T @ directions[:, ::-1][:, : min(WIDTH, max(1, enough))]
     # The bound needs an orthonormal basis; singular vectors of tiny values are not, so repeat.
     basis, _ = np.linalg.qr(leading)
-    return Sketch(origin, np.ascontiguousarray(basis.T, dtype=np.float32))
+    return Along(origin, np.ascontiguousarray(basis.T, dtype=np.float32))

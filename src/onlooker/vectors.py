@@ -52,7 +52,8 @@ class Vectors:
     def __init__(self, distance: Distance, length: int, dtype: Any) -> None:
         self.distance = distance
         self.rows: Rows = np.zeros((0, length), dtype=dtype)
-        self.moments: Floats = distance.moments(np.ones((1, max(1, length))))[:0]
+        some = distance.moments(np.ones((1, length))) if length else np.ones((1, 0))
+        self.moments: Floats = some[:0]
         self._norms: Floats = np.zeros(0)
         self._spreads: Floats = np.zeros(0)
         self._sketches: NDArray[np.float32]
@@ -160,19 +161,21 @@ class Vectors:
 
     def _settle_on(self, first: Rows) -> Query:
         """Look at everything from the first vector: bounds are tightest from nearby."""
+        own = getattr(self.distance, "sketch", None)
         short = len(first) < LONG
-        self._use((sketch.whole if short else sketch.lengths_only)(first.copy()))
+        choose = own or (sketch.whole if short else sketch.lengths_only)
+        self._use(choose(first.copy()))
         return self.query(first)
 
     def _learn_when_due(self) -> None:
         due = self._in_vain > PATIENCE * max(self._stored, sketch.WIDTH)
-        if due and self.rows.shape[1] >= LONG:
+        learnable = isinstance(self._sketch, sketch.Along) and self.rows.shape[1] >= LONG
+        if due and learnable:
             stored = np.isfinite(self._spreads)
             self._use(sketch.learn(self.rows[stored]))
             self._sketches[stored], self._spreads[stored] = self._sketch.project(self.rows[stored])
 
     def _use(self, chosen: sketch.Sketch) -> None:
         self._sketch = chosen
-        width = chosen.origin.size if chosen.basis is None else len(chosen.basis) + 1
-        self._sketches = np.zeros((len(self.rows), width), dtype=np.float32)
+        self._sketches = np.zeros((len(self.rows), chosen.width), dtype=np.float32)
         self._in_vain = 0

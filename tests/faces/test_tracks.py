@@ -1,0 +1,71 @@
+"""Boxes that overlap in consecutive frames are one face; its name is a vote."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlooker.faces.records import FaceBox
+from onlooker.faces.tracks import Track, Tracks, overlap
+
+sizes = st.floats(1, 100)
+boxes = st.builds(FaceBox, st.floats(-50, 50), st.floats(-50, 50), sizes, sizes)
+
+
+@given(a=boxes, b=boxes)
+def test_overlap_is_symmetric_and_a_share(a, b):
+    assert overlap(a, b) == pytest.approx(overlap(b, a))
+    assert 0 <= overlap(a, b) <= 1 + 1e-9
+    assert overlap(a, a) == pytest.approx(1)
+
+
+def moved(step):
+    return FaceBox(10 + 3 * step, 20, 40, 40)
+
+
+def test_a_face_that_moves_a_little_keeps_its_track():
+    tracks = Tracks()
+    assert {tracks.follow("door", step, [moved(step)])[0].number for step in range(20)} == {1}
+
+
+def test_a_face_elsewhere_is_a_new_track():
+    tracks = Tracks()
+    first = tracks.follow("door", 0, [moved(0)])[0].number
+    assert tracks.follow("door", 1, [FaceBox(300, 20, 40, 40)])[0].number != first
+
+
+def test_a_face_that_was_away_too_long_is_a_new_track():
+    tracks = Tracks(patience=2)
+    first = tracks.follow("door", 0, [moved(0)])[0].number
+    assert tracks.follow("door", 2, [moved(0)])[0].number == first
+    assert tracks.follow("door", 5, [moved(0)])[0].number != first
+
+
+def test_a_face_that_is_hidden_for_a_frame_keeps_its_track():
+    tracks = Tracks(patience=2)
+    first = tracks.follow("door", 0, [moved(0)])[0].number
+    assert tracks.follow("door", 1, []) == []
+    assert tracks.follow("door", 2, [moved(0)])[0].number == first
+
+
+def test_cameras_do_not_share_tracks():
+    tracks = Tracks()
+    assert (
+        tracks.follow("a", 0, [moved(0)])[0].number != tracks.follow("b", 0, [moved(0)])[0].number
+    )
+
+
+def test_two_faces_that_cross_are_followed_by_their_best_overlap():
+    tracks = Tracks()
+    left, right = tracks.follow("door", 0, [FaceBox(0, 0, 40, 40), FaceBox(60, 0, 40, 40)])
+    again = tracks.follow("door", 1, [FaceBox(55, 0, 40, 40), FaceBox(5, 0, 40, 40)])
+    assert [track.number for track in again] == [right.number, left.number]
+
+
+@pytest.mark.parametrize(
+    ("votes", "name"),
+    [({}, None), ({"ana": 1}, "ana"), ({"ana": 3, "ben": 1}, "ana"), ({"ana": 2, "ben": 2}, None)],
+)
+def test_the_name_that_is_ahead_is_announced(votes, name):
+    track = Track(1, moved(0), 0)
+    track.votes.update(votes)
+    assert track.name == name
