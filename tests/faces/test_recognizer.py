@@ -91,10 +91,19 @@ def test_a_poor_face_is_reported_with_the_reason_and_neither_named_nor_learned()
 
 def test_a_track_keeps_its_name_through_a_face_that_nobody_knows():
     watched = recognizer()
-    watched.see(frame(0, 104))
-    (seen,) = watched.see(frame(1, 190))
+    for index in range(3):
+        watched.see(frame(index, 104))
+    (seen,) = watched.see(frame(3, 190))
     assert seen.name == "ana"
     assert seen.answer.label is None
+
+
+def test_a_stranger_who_steps_where_somebody_stood_does_not_inherit_the_name():
+    watched = recognizer()
+    for index in range(30):
+        watched.see(frame(index, 104))
+    names = [watched.see(frame(30 + index, 190))[0].name for index in range(15)]
+    assert names[-1] is None
 
 
 def test_two_faces_in_one_frame_are_two_people_if_asked():

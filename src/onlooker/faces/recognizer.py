@@ -62,8 +62,8 @@ class FaceRecognizer:
         answers = self._answers(frame.pixels, boxes, refusals, learn=learn)
         tracks = self._tracks.follow(frame.camera, frame.index, boxes)
         for track, answer in zip(tracks, answers, strict=True):
-            if answer is not None and answer.label is not None:
-                track.votes[answer.label] += 1
+            if answer is not None:
+                track.votes.append(answer.label)
         return [
             self._sighting(frame, *columns)
             for columns in zip(tracks, boxes, answers, refusals, strict=True)

@@ -1,10 +1,14 @@
 """The same face from frame to frame: boxes that overlap, and a vote over what they were called."""
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from onlooker.faces.records import FaceBox
+
+
+MEMORY = 15
+"""How many of a track's latest sightings vote."""
 
 
 def overlap(a: FaceBox, b: FaceBox) -> float:
@@ -28,12 +32,17 @@ class Track:
     number: int
     box: FaceBox
     frame: int
-    votes: Counter[str] = field(default_factory=Counter)
+    votes: deque[str | None] = field(default_factory=lambda: deque(maxlen=MEMORY))
+    """What the learner said of its latest sightings; None is a vote for nobody."""
 
     @property
     def name(self) -> str | None:
-        """The name most of its sightings got; nobody while no name is ahead of the others."""
-        ahead = self.votes.most_common(2)
+        """The name most of its latest sightings got; nobody on a tie.
+
+        Nobody votes too: one person may step where another stood, and a stranger must not
+        inherit a name.
+        """
+        ahead = Counter(self.votes).most_common(2)
         if not ahead or (len(ahead) == 2 and ahead[0][1] == ahead[1][1]):
             return None
         return ahead[0][0]
