@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from onlooker.faces.records import FaceBox
 
-
 MEMORY = 15
 """How many of a track's latest sightings vote."""
 

@@ -1,0 +1,65 @@
+"""The commands under one roof, and what all of them do with an error."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import onlooker
+from onlooker.cli.demo import demo
+from onlooker.cli.doctor import doctor
+from onlooker.cli.enroll import enroll
+from onlooker.cli.models import models
+from onlooker.cli.options import one_line
+from onlooker.cli.watch import watch
+from onlooker.errors import OnlookerError
+
+__all__ = ["app"]
+
+
+class OneLine(TyperGroup):
+    """A group whose commands may raise: an error we know is a line on stderr and exit code 1."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except OnlookerError as error:
+            print(f"onlooker: {one_line(error)}", file=sys.stderr)
+            raise typer.Exit(1) from error
+
+
+app = typer.Typer(
+    cls=OneLine,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+app.command()(watch)
+app.command()(enroll)
+app.add_typer(models, name="models")
+app.command()(doctor)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(onlooker.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def learn_by_watching(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """Learn who is in front of a camera: a few labeled faces once, then by watching.
+
+    Results are JSON Lines on stdout; everything else is on stderr.
+
+    Example: onlooker watch door.mp4 --people people/ --state door.state
+    """

@@ -1,0 +1,130 @@
+"""From settings to a recognizer: the parts, the learner from its file, the people in a folder."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from onlooker.cli.settings import Settings
+from onlooker.errors import BadValue, Incompatible
+from onlooker.faces.detect import Haar, YuNet
+from onlooker.faces.embedding import EmbeddingFeatures
+from onlooker.faces.features import PixelFeatures
+from onlooker.faces.pipeline import undisturbed
+from onlooker.faces.quality import Gate
+from onlooker.faces.recognizer import FaceRecognizer
+from onlooker.online import OnlineHarmonicLearner
+from onlooker.similarity import HeatKernel
+
+Enrol = Callable[[FaceRecognizer], object]
+
+
+class Workshop:
+    """Builds recognizers that differ in their learner only."""
+
+    def __init__(self, settings: Settings) -> None:
+        if settings["features"] == "embedding" and settings["detector"] == "haar":
+            raise BadValue("an embedding needs landmarks, which haar does not find: use yunet")
+        self._settings = settings
+        size = settings["size"]
+        self._detect = (
+            YuNet(size)
+            if settings["detector"] == "yunet"
+            else Haar(size if settings.was_given("size") else None)
+        )
+        self._features: PixelFeatures | EmbeddingFeatures = (
+            PixelFeatures()
+            if settings["features"] == "pixels"
+            else EmbeddingFeatures(settings["model"])
+        )
+        self._judge = Gate(min_size=settings["min_size"])
+
+    def recognizer(self, learner: OnlineHarmonicLearner) -> FaceRecognizer:
+        """A recognizer around a learner."""
+        return FaceRecognizer(
+            learner,
+            detect=self._detect,
+            features=self._features,
+            judge=self._judge,
+            one_each=self._settings["one_each"],
+        )
+
+    def learner(self, state: Path | None) -> OnlineHarmonicLearner:
+        """The learner that the file keeps, or a new one where there is none."""
+        if state is None or not state.exists():
+            return self.new_learner()
+        distance, tag = self._features.distance, self._features.tag
+        try:
+            known = OnlineHarmonicLearner.load(state, distance=distance, features=tag)
+        except Incompatible as error:
+            raise Incompatible(
+                f"{error}; choose the same --features and --model, or another --state"
+            ) from error
+        self._refuse_other_numbers(known, state)
+        return known
+
+    def new_learner(self) -> OnlineHarmonicLearner:
+        """One that knows nobody."""
+        kernel = HeatKernel(
+            self._settings["bandwidth"], self._settings["cutoff"], self._features.distance
+        )
+        return OnlineHarmonicLearner(
+            kernel, max_vertices=self._settings["vertices"], features=self._features.tag
+        )
+
+    def teach(self, learner: OnlineHarmonicLearner, enrol: Enrol) -> dict[str, int]:
+        """Teach what `enrol` teaches, except what is known already; how many new examples each.
+
+        It enrols into a learner of its own first: whatever goes wrong, this one is unchanged.
+        """
+        scratch = self.new_learner()
+        enrol(self.recognizer(scratch))
+        found, known = _labeled(scratch), _labeled(learner)
+        new = {place: name for place, name in found.items() if known.get(place) != name}
+        vectors = {vector.tobytes(): vector for vector in scratch.vertices().vectors}
+        taught = dict.fromkeys(found.values(), 0)
+        with undisturbed():
+            # Two names at one place are refused: those first, before anything has changed.
+            for place in sorted(new, key=lambda place: place not in known):
+                learner.teach(vectors[place], new[place])
+                taught[new[place]] += 1
+        return taught
+
+    def _refuse_other_numbers(self, known: OnlineHarmonicLearner, state: Path) -> None:
+        """A number that somebody asked for is in force or refused, never ignored."""
+        kept: Mapping[str, float] = {
+            "bandwidth": known.kernel.bandwidth,
+            "cutoff": known.kernel.cutoff,
+            "vertices": known.max_vertices,
+        }
+        for key, value in kept.items():
+            if self._settings.was_given(key) and self._settings[key] != value:
+                raise BadValue(
+                    f"{state} was built with {key} {value:g}, {self._settings.origins[key]} says "
+                    f"{self._settings[key]:g}; leave it out, or choose another --state"
+                )
+
+
+def existing_folder(folder: Path) -> Path:
+    """The folder, if it is one."""
+    if not folder.is_dir():
+        raise BadValue(f"{folder} is not a folder; people are in NAME/*.jpg or NAME.jpg inside one")
+    return folder
+
+
+def everybody_in(folder: Path) -> Enrol:
+    """Everybody whose pictures a folder holds."""
+    return lambda recognizer: recognizer.enrol_folder(existing_folder(folder))
+
+
+def somebody(name: str, pictures: Sequence[Path]) -> Enrol:
+    """One person from pictures."""
+    return lambda recognizer: recognizer.enrol(name, pictures)
+
+
+def _labeled(learner: OnlineHarmonicLearner) -> dict[bytes, str]:
+    """The name at each labeled place."""
+    vertices = learner.vertices()
+    return {
+        vector.tobytes(): name
+        for vector, name in zip(vertices.vectors, vertices.names, strict=True)
+        if name is not None
+    }

@@ -1,0 +1,123 @@
+"""`onlooker doctor`: what is here, what is missing, what is in force."""
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from glob import glob
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import onlooker
+from onlooker.cli.options import one_line
+from onlooker.cli.settings import Settings, example, settings, settings_file
+from onlooker.errors import OnlookerError
+from onlooker.faces.detect import MODEL, yunet_model
+from onlooker.faces.models import cache_folder, find_model, installed
+
+PACKAGES = {
+    "numpy": "numpy",
+    "scipy": "scipy",
+    "opencv": "opencv-python-headless",
+    "av": "av",
+    "onnxruntime": "onnxruntime",
+}
+THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at; `bad` says that something needed is missing."""
+
+    what: str
+    words: str
+    bad: bool = False
+
+
+def doctor(
+    example_settings: Annotated[
+        bool, typer.Option("--example-settings", help="Print a commented settings file instead.")
+    ] = False,
+) -> None:
+    """Say what is installed, what is missing and what is in force; exit code 1 if it cannot work.
+
+    Example: onlooker doctor
+
+    Example: onlooker doctor --example-settings > onlooker.toml
+    """
+    if example_settings:
+        print(example(), end="")
+        return
+    chosen = settings()
+    findings = [*_versions(chosen), *_threads(), *_models(chosen), _cameras(), *_in_force(chosen)]
+    for finding in findings:
+        print(
+            f"{'MISSING' if finding.bad else 'ok':7}  {finding.what:14}  {one_line(finding.words)}"
+        )
+    if any(finding.bad for finding in findings):
+        raise typer.Exit(1)
+
+
+def _versions(chosen: Settings) -> Iterator[Finding]:
+    yield Finding("onlooker", onlooker.__version__)
+    yield Finding("python", f"{platform.python_version()} on {platform.platform()}")
+    for name, package in PACKAGES.items():
+        optional = name == "onnxruntime" and chosen["features"] != "embedding"
+        try:
+            yield Finding(name, version(package))
+        except PackageNotFoundError:
+            extra = "embedding" if name == "onnxruntime" else "faces"
+            words = f'not installed: pip install "onlooker[{extra}]"'
+            yield Finding(name, words, bad=not optional and not _importable(name))
+
+
+def _importable(name: str) -> bool:
+    """OpenCV comes under several names; what counts is whether it is there."""
+    return name == "opencv" and "cv2" in sys.modules
+
+
+def _threads() -> Iterator[Finding]:
+    config: Any = np.show_config(mode="dicts")
+    blas = config.get("Build Dependencies", {}).get("blas", {}).get("name", "unknown")
+    limits = [f"{name}={os.environ[name]}" for name in THREADS if name in os.environ]
+    said = ", ".join(limits) or f"no limit set; {os.cpu_count()} processors"
+    yield Finding("BLAS threads", f"{blas}: {said}")
+
+
+def _models(chosen: Settings) -> Iterator[Finding]:
+    try:
+        yunet_model()
+        yield Finding("detector file", f"{MODEL}, checksum right")
+    except OnlookerError as error:
+        yield Finding("detector file", str(error), bad=chosen["detector"] == "yunet")
+    here = installed()
+    listed = ", ".join(f"{name} ({path})" for name, path in here.items())
+    yield Finding("models", listed or f"none fetched into {cache_folder()}")
+    if chosen["features"] == "embedding":
+        try:
+            yield Finding("embedding file", str(find_model(chosen["model"])))
+        except OnlookerError as error:
+            yield Finding("embedding file", str(error), bad=True)
+
+
+def _cameras() -> Finding:
+    """Looks at names and permissions only: opening a camera can take forever."""
+    if not sys.platform.startswith("linux"):
+        return Finding("cameras", "this system does not list them; try `onlooker watch 0`")
+    found = [
+        path if os.access(path, os.R_OK | os.W_OK) else f"{path} (no permission)"
+        for path in sorted(glob("/dev/video*"))
+    ]
+    return Finding("cameras", ", ".join(found) or "none here; files and addresses work without")
+
+
+def _in_force(chosen: Settings) -> Iterator[Finding]:
+    path = settings_file(os.environ)
+    yield Finding("settings file", str(path or "none; see onlooker doctor --example-settings"))
+    for key, value in chosen.values.items():
+        shown = "-" if value is None else value
+        yield Finding(key, f"{shown} ({chosen.origins[key]})")

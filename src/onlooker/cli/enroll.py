@@ -1,0 +1,80 @@
+"""`onlooker enroll`: names from pictures."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onlooker.cli.building import Workshop, everybody_in, somebody
+from onlooker.cli.options import (
+    BandwidthOption,
+    CutoffOption,
+    DetectorOption,
+    FeaturesOption,
+    ModelOption,
+    PeopleOption,
+    StateOption,
+    VerticesOption,
+)
+from onlooker.cli.settings import settings
+from onlooker.faces.pipeline import undisturbed
+
+NameArgument = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="Who is in the pictures.", show_default=False)
+]
+PicturesArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="PICTURE", help="With one face each.", show_default=False),
+]
+
+
+def enroll(
+    name: NameArgument = None,
+    pictures: PicturesArgument = None,
+    people: PeopleOption = None,
+    state: StateOption = None,
+    features: FeaturesOption = None,
+    model: ModelOption = None,
+    bandwidth: BandwidthOption = None,
+    cutoff: CutoffOption = None,
+    vertices: VerticesOption = None,
+    detector: DetectorOption = None,
+) -> None:
+    """Teach names from pictures: one person's, or everybody's in a folder.
+
+    A picture that was taught before is not taught again. Nothing is taught if one picture
+    cannot be used.
+
+    Example: onlooker enroll ana ana1.jpg ana2.jpg --state door.state
+
+    Example: onlooker enroll --people people/ --state door.state
+    """
+    if name is not None and people is not None:
+        raise typer.BadParameter("give a NAME with its PICTUREs or --people DIR, not both")
+    if name is not None and not pictures:
+        raise typer.BadParameter(f"which pictures show {name}? Give them after the name")
+    chosen = settings(
+        people=None if people is None else str(people),
+        state=None if state is None else str(state),
+        features=features,
+        model=model,
+        bandwidth=bandwidth,
+        cutoff=cutoff,
+        vertices=vertices,
+        detector=detector,
+    )
+    if chosen["state"] is None:
+        raise typer.BadParameter("which file keeps the names? Give --state FILE")
+    if name is None and chosen["people"] is None:
+        raise typer.BadParameter("whom to enroll? Give a NAME and PICTUREs, or --people DIR")
+    path = Path(chosen["state"])
+    workshop = Workshop(chosen)
+    learner = workshop.learner(path)
+    enrol = somebody(name, pictures or ()) if name else everybody_in(Path(chosen["people"]))
+    taught = workshop.teach(learner, enrol)
+    with undisturbed():
+        learner.save(path)
+    labeled = learner.vertices().names
+    for who, count in taught.items():
+        print(json.dumps({"name": who, "taught": count, "labeled": labeled.count(who)}))

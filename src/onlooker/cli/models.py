@@ -1,0 +1,91 @@
+"""`onlooker models`: which embeddings there are, and having one on this machine."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
+from rich.table import Table
+
+from onlooker.faces.models import REGISTRY, cache_folder, fetch, installed, verify
+from onlooker.faces.recipe import ModelError
+
+models = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@models.callback()
+def about() -> None:
+    """Embedding models: which there are, getting one, checking what is here.
+
+    Example: onlooker models get sface
+    """
+
+
+@models.command("list")
+def list_models() -> None:
+    """All models that can be fetched: a table on a terminal, JSON Lines otherwise.
+
+    Example: onlooker models list
+    """
+    here = installed()
+    rows = [
+        {
+            "name": model.name,
+            "bytes": model.bytes,
+            "licence": model.licence,
+            "dimensions": model.recipe.dimensions,
+            "file": str(here[model.name]) if model.name in here else None,
+        }
+        for model in REGISTRY
+    ]
+    if not sys.stdout.isatty():
+        for row in rows:
+            print(json.dumps(row))
+        return
+    table = Table("name", "megabytes", "licence", "dimensions", "file")
+    for row in rows:
+        size = f"{int(str(row['bytes'])) / 1e6:.0f}"
+        where = str(row["file"] or "not here; onlooker models get")
+        table.add_row(str(row["name"]), size, str(row["licence"]), str(row["dimensions"]), where)
+    Console().print(table)
+
+
+@models.command("get")
+def get(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+    """Fetch a model and verify it; an interrupted download goes on where it was.
+
+    Prints the file. What is here already is not fetched again.
+
+    Example: onlooker models get sface
+    """
+    console = Console(stderr=True)
+    columns = (BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with bar:
+        task = bar.add_task(name, total=None)
+        path = fetch(name, progress=lambda here, all_: bar.update(task, completed=here, total=all_))
+    print(json.dumps({"name": name, "file": str(path)}))
+
+
+@models.command("verify")
+def verify_models(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="PATH", help="All that were fetched unless given.")
+    ] = None,
+) -> None:
+    """Compare files with the checksums of the registry.
+
+    Example: onlooker models verify
+
+    Example: onlooker models verify ~/Downloads/face_recognition_sface_2021dec.onnx
+    """
+    folder = cache_folder()
+    fetched = [folder / model.file for model in REGISTRY]
+    files = [file for file in fetched if file.exists()] if path is None else [path]
+    if not files:
+        raise ModelError(f"no model is in {folder}; `onlooker models get {REGISTRY[0].name}`")
+    for file in files:
+        print(json.dumps({"name": verify(file).name, "file": str(file), "ok": True}))

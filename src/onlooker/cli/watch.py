@@ -1,0 +1,167 @@
+"""`onlooker watch`: name the faces in front of cameras, and learn from them."""
+
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onlooker.cli.building import Workshop, everybody_in
+from onlooker.cli.keeper import Keeper
+from onlooker.cli.options import (
+    BandwidthOption,
+    CutoffOption,
+    DetectorOption,
+    FeaturesOption,
+    ModelOption,
+    PeopleOption,
+    StateOption,
+    VerticesOption,
+    one_line,
+)
+from onlooker.cli.settings import Settings, settings
+from onlooker.errors import BadValue
+from onlooker.faces.display import Display
+from onlooker.faces.pipeline import run
+from onlooker.faces.recognizer import FaceRecognizer
+from onlooker.faces.records import Frame, Sighting
+from onlooker.faces.sinks import AnnotatedVideo, CsvFile, JsonLines, Sink
+from onlooker.faces.sources import frames_from
+from onlooker.faces.summary import Summary
+from onlooker.online import OnlineHarmonicLearner
+
+INTERRUPTED = 130
+
+SourcesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SOURCE",
+        help="0 (a camera), video.mp4, a folder of frames, '*.jpg', rtsp://...; door=0 names it.",
+        show_default=False,
+    ),
+]
+CsvOption = Annotated[
+    Path | None, typer.Option("--csv", metavar="FILE", help="The sightings as a table, too.")
+]
+SaveOption = Annotated[
+    Path | None, typer.Option("--save", metavar="OUT.mp4", help="The video with boxes and names.")
+]
+NoLearnOption = Annotated[
+    bool, typer.Option("--no-learn", help="Only name; the state file stays as it is.")
+]
+OneEachOption = Annotated[
+    bool | None,
+    typer.Option("--one-each/--not-one-each", help="Two faces in a frame are two people."),
+]
+
+
+def watch(
+    sources: SourcesArgument,
+    people: PeopleOption = None,
+    state: StateOption = None,
+    features: FeaturesOption = None,
+    model: ModelOption = None,
+    bandwidth: BandwidthOption = None,
+    cutoff: CutoffOption = None,
+    vertices: VerticesOption = None,
+    detector: DetectorOption = None,
+    csv: CsvOption = None,
+    save: SaveOption = None,
+    no_learn: NoLearnOption = False,
+    one_each: OneEachOption = None,
+) -> None:
+    """Name the faces that cameras or recordings show, and learn from them.
+
+    One line of JSON for each face on stdout. Ctrl-C or SIGTERM at any moment saves what was
+    learned; the next run goes on from there.
+
+    Example: onlooker watch 0 --people people/ --state door.state
+
+    Example: onlooker watch door=door.mp4 yard=frames/ --state door.state --csv seen.csv
+    """
+    chosen = settings(
+        people=None if people is None else str(people),
+        state=None if state is None else str(state),
+        features=features,
+        model=model,
+        bandwidth=bandwidth,
+        cutoff=cutoff,
+        vertices=vertices,
+        detector=detector,
+        one_each=one_each,
+    )
+    if chosen["state"] is None and not no_learn:
+        raise typer.BadParameter("where to keep what is learned? Give --state FILE or --no-learn")
+    _refuse_to_overwrite([csv, save], [*sources, chosen["state"]])
+    sinks: list[Sink] = [JsonLines(sys.stdout)]
+    sinks += [CsvFile(csv)] if csv else []
+    sinks += [AnnotatedVideo(save)] if save else []
+    summary, learner = _watch(sources, chosen, sinks, learn=not no_learn)
+    _tell(summary, learner, None if no_learn else chosen["state"])
+    if summary.ended == "interrupted":
+        raise typer.Exit(INTERRUPTED)
+
+
+def _watch(
+    sources: Sequence[str], chosen: Settings, sinks: Sequence[Sink], *, learn: bool
+) -> tuple[Summary, OnlineHarmonicLearner]:
+    workshop = Workshop(chosen)
+    state = Path(chosen["state"]) if chosen["state"] else None
+    learner = workshop.learner(state)
+    keeper = Keeper(learner, state if learn else None, 60 * chosen["save_every"], time.monotonic)
+    summary = Summary(vertices=len(learner))
+    with keeper:
+        try:
+            if chosen["people"]:
+                workshop.teach(learner, everybody_in(Path(chosen["people"])))
+            if not learner.names:
+                raise BadValue("nobody is known yet: give --people DIR, or `onlooker enroll` first")
+            with ExitStack() as stack:
+                frames = stack.enter_context(frames_from(*sources))
+                show = None if sys.stdout.isatty() else stack.enter_context(Display())
+                recognizer = _Watching(workshop.recognizer(learner), learn=learn)
+
+                def after_each_frame(summary: Summary) -> None:
+                    keeper.look_at_the_clock()
+                    if show is not None:
+                        show(summary)
+
+                summary = run(frames, recognizer, sinks, progress=after_each_frame)
+        except KeyboardInterrupt:  # before the first frame or after the last
+            summary = replace(summary, ended="interrupted")
+    return summary, learner
+
+
+def _refuse_to_overwrite(outputs: Sequence[Path | None], inputs: Sequence[str | None]) -> None:
+    taken = {Path(name.partition("=")[2] or name).resolve() for name in inputs if name}
+    for path in outputs:
+        if path is not None and path.resolve() in taken:
+            raise typer.BadParameter(f"{path} is read here, it cannot be written too")
+
+
+class _Watching:
+    """The recognizer as `run` wants it: whether to learn is settled."""
+
+    def __init__(self, recognizer: FaceRecognizer, *, learn: bool) -> None:
+        self.learner, self._recognizer, self._learn = recognizer.learner, recognizer, learn
+
+    def see(self, frame: Frame) -> list[Sighting]:
+        return self._recognizer.see(frame, learn=self._learn)
+
+
+def _tell(summary: Summary, learner: OnlineHarmonicLearner, state: str | None) -> None:
+    """The summary, for people."""
+    named = (
+        ", ".join(f"{one_line(name)} {count}" for name, count in summary.named.items()) or "nobody"
+    )
+    print(
+        f"{summary.ended}: {summary.frames} frames ({summary.rate:.1f}/s), {summary.faces} faces, "
+        f"{summary.refused} of them too poor; named: {named}; strangers: {summary.strangers}; "
+        f"{len(learner.names)} people and {len(learner)} vertices "
+        + (f"saved in {state}" if state else "known, nothing saved"),
+        file=sys.stderr,
+    )
