@@ -246,7 +246,9 @@ def test_json_lines_of_a_run():
 
 def shown(*, terminal):
     stream = io.StringIO()
-    with Display(Console(file=stream, force_terminal=terminal, width=100)) as display:
+    with Display(
+        Console(file=stream, force_terminal=terminal, width=100, _environ={"TERM": "xterm"})
+    ) as display:
         for count in itertools.chain([1], range(100, 2000, 100)):
             display(Summary(frames=count, faces=1, named={"ana": 1}, strangers=2, vertices=1234))
     return stream.getvalue()

@@ -21,7 +21,7 @@ PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Onlooker: 
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
   color: #222; background: #fff }}
 table {{ border-collapse: collapse }} td, th {{ padding: .3rem .8rem; text-align: right }}
-th {{ border-bottom: 2px solid #222 }} td:first-child, th:first-child {{ text-align: left }}
+th {{ border-bottom: 2px solid #222 }} :is(td, th):nth-child(-n + 2) {{ text-align: left }}
 img {{ width: 32%; margin: 0 1% 1% 0 }} p.note {{ color: #555 }}
 </style>
 <h1>Faces past simulated cameras</h1><p>{story}</p>
@@ -116,7 +116,8 @@ def _figure(videos: Sequence[Watched]) -> str:
         axes.set(title=video.name, xlabel="faces of people we know", ylim=(-0.02, 1.02))
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel(f"recall over the last {WINDOW}")
-    panels[-1].legend(frameon=False, loc="lower right")
+    lines, names = panels[0].get_legend_handles_labels()
+    figure.legend(lines, names, frameon=False, loc="outside upper center", ncols=2)
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg")
     return drawn.getvalue()[drawn.getvalue().index("<svg") :]
