@@ -520,10 +520,13 @@ def test_a_video_behind_an_address_ends_and_may_be_replayed(tmp_path):
 
 
 def test_a_stream_lost_in_a_replay_is_an_error():
-    with Camera(plays(*[jpeg(5)] * 5, then="stall")) as camera:  # noqa: SIM117
-        with frames_from(camera.url, live=False, stall_after=0.4) as stream:
-            with pytest.raises(SourceError, match=r"lost http://127.*nothing arrived") as caught:
-                list(stream)
+    lost = pytest.raises(SourceError, match=r"lost http://127.*nothing arrived")
+    with (
+        Camera(plays(*[jpeg(5)] * 5, then="stall")) as camera,
+        frames_from(camera.url, live=False, stall_after=0.4) as stream,
+        lost as caught,
+    ):
+        list(stream)
     assert "hunter2" not in "".join(traceback.format_exception(caught.value))
 
 
@@ -547,9 +550,8 @@ PLAYLIST = b"#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\nfile:///etc/passwd\n"
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_is_no_camera_is_an_error_without_secrets(script, says):
-    with Camera(script) as camera:  # noqa: SIM117
-        with pytest.raises(SourceError, match=says) as caught:
-            frames_from(camera.url, **FAST).__enter__()
+    with Camera(script) as camera, pytest.raises(SourceError, match=says) as caught:
+        frames_from(camera.url, **FAST).__enter__()
     shown = "".join(traceback.format_exception(caught.value))
     assert "hunter2" not in shown
     assert "127.0.0.1" in str(caught.value)
@@ -843,9 +845,10 @@ def test_damaged_pictures_never_crash(tmp_path):
                 damaged[at] = rng.integers(256)
             path.write_bytes(damaged)
             try:
-                assert read_picture(path, max_pixels=10**6).shape[2] == 3
-            except PictureError as error:
-                assert "picture" in str(error)  # noqa: PT017
+                found = read_picture(path, max_pixels=10**6)
+            except PictureError:
+                continue  # refused, as it should be
+            assert found.shape[2] == 3
 
 
 def test_a_photograph_is_turned_upright(tmp_path):

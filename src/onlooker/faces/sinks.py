@@ -173,7 +173,8 @@ def _finite(number: float) -> float | None:
 
 
 def _harmless(cell: object) -> object:
-    if isinstance(cell, str) and cell.lstrip()[:1] in tuple("'=+-@＝＋－＠"):  # noqa: RUF001
+    # The second four are the full-width forms of the first.
+    if isinstance(cell, str) and cell.lstrip()[:1] in tuple("'=+-@\uff1d\uff0b\uff0d\uff20"):
         return f"'{cell}"
     return cell
 
