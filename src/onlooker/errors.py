@@ -1,4 +1,4 @@
-"""Every error that Onlooker raises on purpose.
+"""Every error that the core raises on purpose; parts above it add their own to the family.
 
     OnlookerError
     ├── BadValue (also a ValueError)        a parameter or an argument that cannot be used
