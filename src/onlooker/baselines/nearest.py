@@ -1,10 +1,10 @@
 """The nearest-neighbour classifier on labeled examples (Section 4.2)."""
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.arrays import Rows
-from onlooker.checks import as_name, as_vector
+from onlooker.baselines.answers import by_votes, sums
+from onlooker.baselines.store import Store
+from onlooker.checks import as_name
 from onlooker.records import Prediction
 from onlooker.similarity import HeatKernel
 
@@ -24,14 +24,21 @@ class NearestNeighbour:
 
     def __init__(self, kernel: HeatKernel) -> None:
         self.kernel = kernel
-        self._rows: list[Rows] = []
+        self._store = Store(kernel)
         self._names: list[str] = []
+        self._labels: list[int] = []
+
+    def __len__(self) -> int:
+        """Labeled examples: it keeps no others."""
+        return len(self._store)
 
     def teach(self, x: ArrayLike, name: str) -> None:
         """A labeled example."""
-        like = self._rows[0][None] if self._rows else None
-        self._rows.append(as_vector(x, like=like).copy())
-        self._names.append(as_name(name))
+        name, query = as_name(name), self._store.query(x)
+        if name not in self._names:
+            self._names.append(name)
+        self._store.add(query)
+        self._labels.append(self._names.index(name))
 
     def observe(self, x: ArrayLike) -> Prediction:
         """The same as predict: unlabeled examples teach it nothing."""
@@ -39,14 +46,5 @@ class NearestNeighbour:
 
     def predict(self, x: ArrayLike) -> Prediction:
         """The name with the largest similarity; the first taught on a tie."""
-        votes = dict.fromkeys(self._names, 0.0)
-        if self._rows:
-            vector = as_vector(x, like=self._rows[0][None])
-            similar = self.kernel.similarity(vector, np.array(self._rows))
-            for name, weight in zip(self._names, similar.tolist(), strict=True):
-                votes[name] += weight
-        total = sum(votes.values())
-        if total == 0:
-            return Prediction(None, votes, 1.0, None)
-        shares = {name: vote / total for name, vote in votes.items()}
-        return Prediction(max(shares, key=shares.__getitem__), shares, 0.0, None)
+        similar = self._store.weights(self._store.query(x))
+        return by_votes(self._names, sums(self._names, self._labels, similar))
