@@ -1,14 +1,26 @@
-"""Frames in, sightings out, with a detector and features made up and everything else real."""
+"""Frames in, sightings out, with a detector and features made up and everything else real.
+
+Names from videos are learned with the real detector and features, from simulated cameras.
+"""
 
 from dataclasses import dataclass
+from itertools import islice
 
 import cv2
 import numpy as np
 import pytest
 
 from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
+from onlooker.faces import enrolment
+from onlooker.faces.detect import YuNet
+from onlooker.faces.features import PixelFeatures
+from onlooker.faces.film import Truth
+from onlooker.faces.quality import Gate
 from onlooker.faces.recognizer import FaceRecognizer
 from onlooker.faces.records import FaceBox, Frame, Refusal
+from onlooker.faces.simulate import scenario, write_video
+from onlooker.faces.sources import frames_from
+from onlooker.similarity import squared_distances
 
 DARK = Refusal("too dark", 3.0, 40.0)
 
@@ -165,3 +177,169 @@ def test_a_face_that_was_seen_can_be_named():
     picture = scene(180)
     watched.teach(picture, detect(picture)[0], "eve")
     assert watched.see(frame(0, 181))[0].name == "eve"
+
+
+def test_a_bad_picture_of_one_person_leaves_nobody_of_the_folder_taught(tmp_path):
+    save(tmp_path / "cleo.png", 60)
+    save(tmp_path / "dan.png")
+    watched = recognizer()
+    with pytest.raises(OnlookerError, match=r"dan\.png.*no face"):
+        watched.enrol_folder(tmp_path)
+    assert watched.learner.names == ("ana", "ben")
+
+
+def test_a_picture_that_has_another_name_already_leaves_nobody_taught(tmp_path):
+    watched = recognizer()
+    watched.enrol("cleo", [save(tmp_path / "cleo.png", 60)])
+    files = [save(tmp_path / "new.png", 160), tmp_path / "cleo.png"]
+    before = watched.learner.vertices().multiplicities.sum()
+    with pytest.raises(OnlookerError, match=r"'cleo'.*'dan'"):
+        watched.enrol("dan", files)
+    assert watched.learner.names == ("ana", "ben", "cleo")
+    assert watched.learner.vertices().multiplicities.sum() == before
+
+
+# ---- names from videos
+
+
+def write(path, pictures):
+    """A video of pictures; they are enlarged to what a camera shows."""
+    frames = [
+        Frame("door", index, index / 25, cv2.resize(pixels, (640, 480)))
+        for index, pixels in enumerate(pictures)
+    ]
+    write_video(path, [(frame, Truth(None, "hall", FaceBox(0, 0, 1, 1))) for frame in frames])
+    return path
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory):
+    """ana.mp4 shows one person; later.mp4 the same one a moment later, then another."""
+    folder = tmp_path_factory.mktemp("videos")
+    scenes = scenario("V1")
+    write_video(folder / "ana.mp4", islice(scenes, 20))
+    truths = write_video(folder / "later.mp4", islice(scenes, 20))
+    assert len({truth.person for truth in truths[:10]}) == 1
+    assert truths[9].person != truths[10].person
+    write(folder / "wall.mp4", [np.full((60, 80, 3), 90, np.uint8)] * 5)
+    return folder
+
+
+def watching_pixels():
+    pixels = PixelFeatures()
+    kernel = HeatKernel(0.025, 1e-8, pixels.distance)
+    learner = OnlineHarmonicLearner(kernel, features=pixels.tag)
+    return FaceRecognizer(learner, detect=YuNet(320), features=pixels, judge=Gate())
+
+
+def names_in(watched, video):
+    with frames_from(video) as frames:
+        return [[seen.answer.label for seen in watched.see(frame)] for frame in frames]
+
+
+def test_who_is_enrolled_from_a_video_is_known_later_and_nobody_else_is(videos):
+    watched = watching_pixels()
+    assert watched.enrol("ana", [videos / "ana.mp4"]) == 4
+    names = names_in(watched, videos / "later.mp4")
+    assert names == [["ana"]] * 10 + [[None]] * 10
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_the_faces_of_a_video_are_as_many_as_asked_for_and_spread_out(videos, count):
+    """Farthest first: every face left out is as near to a chosen one as the chosen are apart."""
+    one, all_of_it = watching_pixels(), watching_pixels()
+    assert one.enrol("ana", [videos / "ana.mp4"], faces_per_video=count) == count
+    all_of_it.enrol("ana", [videos / "ana.mp4"], faces_per_video=100)
+    chosen = one.learner.vertices().vectors.astype(float)
+    everybody = all_of_it.learner.vertices().vectors.astype(float)
+    distance = PixelFeatures().distance
+    gaps = np.array([squared_distances(distance, vector, everybody) for vector in chosen])
+    apart = np.array([squared_distances(distance, vector, chosen) for vector in chosen])
+    assert len(everybody) > 10
+    assert gaps.min(axis=0).max() <= apart[~np.eye(count, dtype=bool)].min(initial=np.inf)
+
+
+def test_a_long_video_is_thinned_out_evenly_and_its_memory_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(enrolment, "CANDIDATES", 10)
+    looked_at = []
+
+    def looking(pixels):
+        found = detect(pixels)
+        looked_at.extend(Grey()(pixels, box)[0] for box in found)
+        return found
+
+    learner = OnlineHarmonicLearner(HeatKernel(0.03, 1e-4), features="grey")
+    watched = FaceRecognizer(learner, detect=looking, features=Grey(), judge=judge)
+    video = write(tmp_path / "long.mp4", [scene(40 + 2 * step) for step in range(100)])
+    assert watched.enrol("ana", [video], faces_per_video=1000) <= 10
+    assert len(looked_at) < 50
+    greys = np.sort(255 * learner.vertices().vectors[:, 0])
+    assert greys[0] < 50
+    assert greys[-1] > 200
+    assert np.diff(greys).max() <= 4 * np.diff(greys).min()
+
+
+def test_a_video_in_which_nothing_moves_teaches_one_face(tmp_path):
+    watched = recognizer()
+    assert watched.enrol("cleo", [write(tmp_path / "still.mp4", [scene(60)] * 5)]) == 1
+
+
+def test_frames_with_several_or_poor_faces_are_skipped(tmp_path):
+    watched = recognizer()
+    video = write(tmp_path / "mixed.mp4", [scene(), scene(60, 160), scene(60), scene(20)])
+    assert watched.enrol("cleo", [video]) == 1
+
+
+def test_a_video_without_a_single_good_face_says_why(videos, tmp_path):
+    watched = recognizer()
+    before = len(watched.learner)
+    video = write(tmp_path / "bad.mp4", [scene(), scene(60, 160), scene(60, 160), scene(20)])
+    words = r"bad\.mp4.*of 4, 1 show none, 2 several, 1 a poor one \(too dark\)"
+    with pytest.raises(OnlookerError, match=words):
+        watched.enrol("cleo", [save(tmp_path / "good.png", 60), video])
+    assert len(watched.learner) == before
+    with pytest.raises(OnlookerError, match=r"wall\.mp4.*of 5, 5 show none"):
+        watching_pixels().enrol("cleo", [videos / "wall.mp4"])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("form", ["mp4", "ts"])
+def test_a_video_that_was_cut_short_is_used_or_refused_by_name(videos, tmp_path, share, form):
+    whole, cut = tmp_path / f"whole.{form}", tmp_path / f"cut.{form}"
+    with frames_from(videos / "ana.mp4") as frames:
+        write(whole, [frame.pixels for frame in frames])
+    cut.write_bytes(whole.read_bytes()[: int(share * whole.stat().st_size)])
+    watched = watching_pixels()
+    taught, problem = tried(watched, cut)
+    assert taught in range(1, 5) or f"cut.{form}" in problem
+    assert len(watched.learner) == taught
+    if form == "ts" and share >= 0.5:
+        assert taught, "the frames of a transport stream that are there can be read"
+
+
+def tried(watched, file):
+    try:
+        return watched.enrol("ana", [file]), ""
+    except OnlookerError as error:
+        return 0, str(error)
+
+
+def test_people_in_a_folder_may_be_videos(videos, tmp_path):
+    (tmp_path / "ana").mkdir()
+    (tmp_path / "ana" / "walk.mp4").write_bytes((videos / "ana.mp4").read_bytes())
+    (tmp_path / "ben.MP4").write_bytes((videos / "later.mp4").read_bytes())
+    assert watching_pixels().enrol_folder(tmp_path) == {"ana": 4, "ben": 4}
+
+
+def test_a_missing_video_is_named_and_no_other_source_is_opened(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "a.mp4", [scene(60)])
+    for name in ("none.mp4", "door=a.mp4", "http:a.mp4"):
+        with pytest.raises(OnlookerError, match=name):
+            recognizer().enrol("cleo", [name])
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, "4"])
+def test_a_number_of_faces_that_makes_no_sense_is_refused(videos, count):
+    with pytest.raises(OnlookerError, match="faces_per_video"):
+        watching_pixels().enrol("ana", [videos / "ana.mp4"], faces_per_video=count)

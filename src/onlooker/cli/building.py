@@ -5,11 +5,8 @@ from pathlib import Path
 
 from onlooker.cli.settings import Settings
 from onlooker.errors import BadValue, Incompatible
-from onlooker.faces.detect import Haar, YuNet
-from onlooker.faces.embedding import EmbeddingFeatures
-from onlooker.faces.features import PixelFeatures
+from onlooker.faces.eyes import Eyes
 from onlooker.faces.pipeline import undisturbed
-from onlooker.faces.quality import Gate
 from onlooker.faces.recognizer import FaceRecognizer
 from onlooker.online import OnlineHarmonicLearner
 from onlooker.similarity import HeatKernel
@@ -21,29 +18,16 @@ class Workshop:
     """Builds recognizers that differ in their learner only."""
 
     def __init__(self, settings: Settings) -> None:
-        if settings["features"] == "embedding" and settings["detector"] == "haar":
-            raise BadValue("an embedding needs landmarks, which haar does not find: use yunet")
         self._settings = settings
-        size = settings["size"]
-        self._detect = (
-            YuNet(size)
-            if settings["detector"] == "yunet"
-            else Haar(size if settings.was_given("size") else None)
-        )
-        self._features: PixelFeatures | EmbeddingFeatures = (
-            PixelFeatures()
-            if settings["features"] == "pixels"
-            else EmbeddingFeatures(settings["model"])
-        )
-        self._judge = Gate(min_size=settings["min_size"])
+        self._eyes = eyes_of(settings)
 
     def recognizer(self, learner: OnlineHarmonicLearner) -> FaceRecognizer:
         """A recognizer around a learner."""
         return FaceRecognizer(
             learner,
-            detect=self._detect,
-            features=self._features,
-            judge=self._judge,
+            detect=self._eyes.detect,
+            features=self._eyes.features,
+            judge=self._eyes.judge,
             one_each=self._settings["one_each"],
         )
 
@@ -51,7 +35,7 @@ class Workshop:
         """The learner that the file keeps, or a new one where there is none."""
         if state is None or not state.exists():
             return self.new_learner()
-        distance, tag = self._features.distance, self._features.tag
+        distance, tag = self._eyes.features.distance, self._eyes.features.tag
         try:
             known = OnlineHarmonicLearner.load(state, distance=distance, features=tag)
         except Incompatible as error:
@@ -64,10 +48,10 @@ class Workshop:
     def new_learner(self) -> OnlineHarmonicLearner:
         """One that knows nobody."""
         kernel = HeatKernel(
-            self._settings["bandwidth"], self._settings["cutoff"], self._features.distance
+            self._settings["bandwidth"], self._settings["cutoff"], self._eyes.features.distance
         )
         return OnlineHarmonicLearner(
-            kernel, max_vertices=self._settings["vertices"], features=self._features.tag
+            kernel, max_vertices=self._settings["vertices"], features=self._eyes.features.tag
         )
 
     def teach(self, learner: OnlineHarmonicLearner, enrol: Enrol) -> dict[str, int]:
@@ -103,21 +87,35 @@ class Workshop:
                 )
 
 
-def existing_folder(folder: Path) -> Path:
+def eyes_of(settings: Settings) -> Eyes:
+    """The detector and the features that the settings ask for."""
+    size = settings["size"]
+    return Eyes(
+        detector=settings["detector"],
+        size=size if settings["detector"] == "yunet" or settings.was_given("size") else None,
+        kind=settings["features"],
+        model=settings["model"],
+        min_size=settings["min_size"],
+    )
+
+
+def existing_folder(
+    folder: Path, holds: str = "people in NAME/*.jpg, NAME.jpg or NAME.mp4"
+) -> Path:
     """The folder, if it is one."""
     if not folder.is_dir():
-        raise BadValue(f"{folder} is not a folder; people are in NAME/*.jpg or NAME.jpg inside one")
+        raise BadValue(f"{folder} is not a folder; give one that holds {holds}")
     return folder
 
 
 def everybody_in(folder: Path) -> Enrol:
-    """Everybody whose pictures a folder holds."""
+    """Everybody whose pictures or videos a folder holds."""
     return lambda recognizer: recognizer.enrol_folder(existing_folder(folder))
 
 
-def somebody(name: str, pictures: Sequence[Path]) -> Enrol:
-    """One person from pictures."""
-    return lambda recognizer: recognizer.enrol(name, pictures)
+def somebody(name: str, files: Sequence[Path]) -> Enrol:
+    """One person from pictures and videos."""
+    return lambda recognizer: recognizer.enrol(name, files)
 
 
 def _labeled(learner: OnlineHarmonicLearner) -> dict[bytes, str]:

@@ -1,10 +1,11 @@
-"""`onlooker enroll`: names from pictures."""
+"""`onlooker enroll`: names from pictures and videos."""
 
 import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from onlooker.cli.building import Workshop, everybody_in, somebody
 from onlooker.cli.options import (
@@ -21,17 +22,21 @@ from onlooker.cli.settings import settings
 from onlooker.faces.pipeline import undisturbed
 
 NameArgument = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="Who is in the pictures.", show_default=False)
+    str | None, typer.Argument(metavar="NAME", help="Who is in the files.", show_default=False)
 ]
-PicturesArgument = Annotated[
+FilesArgument = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="PICTURE", help="With one face each.", show_default=False),
+    typer.Argument(
+        metavar="FILE",
+        help="Pictures with one face each, videos of one person.",
+        show_default=False,
+    ),
 ]
 
 
 def enroll(
     name: NameArgument = None,
-    pictures: PicturesArgument = None,
+    files: FilesArgument = None,
     people: PeopleOption = None,
     state: StateOption = None,
     features: FeaturesOption = None,
@@ -41,19 +46,21 @@ def enroll(
     vertices: VerticesOption = None,
     detector: DetectorOption = None,
 ) -> None:
-    """Teach names from pictures: one person's, or everybody's in a folder.
+    """Teach names from pictures and videos: one person's, or everybody's in a folder.
 
-    A picture that was taught before is not taught again. Nothing is taught if one picture
-    cannot be used.
+    Of a video, four faces are taught that differ. A face that was taught before is not taught
+    again. Nothing is taught if one file cannot be used.
 
     Example: onlooker enroll ana ana1.jpg ana2.jpg --state door.state
+
+    Example: onlooker enroll ana ana.mp4 --state door.state
 
     Example: onlooker enroll --people people/ --state door.state
     """
     if name is not None and people is not None:
-        raise typer.BadParameter("give a NAME with its PICTUREs or --people DIR, not both")
-    if name is not None and not pictures:
-        raise typer.BadParameter(f"which pictures show {name}? Give them after the name")
+        raise typer.BadParameter("give a NAME with its FILEs or --people DIR, not both")
+    if name is not None and not files:
+        raise typer.BadParameter(f"which files show {name}? Give them after the name")
     chosen = settings(
         people=None if people is None else str(people),
         state=None if state is None else str(state),
@@ -67,12 +74,13 @@ def enroll(
     if chosen["state"] is None:
         raise typer.BadParameter("which file keeps the names? Give --state FILE")
     if name is None and chosen["people"] is None:
-        raise typer.BadParameter("whom to enroll? Give a NAME and PICTUREs, or --people DIR")
+        raise typer.BadParameter("whom to enroll? Give a NAME and FILEs, or --people DIR")
     path = Path(chosen["state"])
     workshop = Workshop(chosen)
     learner = workshop.learner(path)
-    enrol = somebody(name, pictures or ()) if name else everybody_in(Path(chosen["people"]))
-    taught = workshop.teach(learner, enrol)
+    enrol = somebody(name, files or ()) if name else everybody_in(Path(chosen["people"]))
+    with Console(stderr=True).status("looking for faces"):  # silent unless it is a terminal
+        taught = workshop.teach(learner, enrol)
     with undisturbed():
         learner.save(path)
     labeled = learner.vertices().names

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,7 @@ from onlooker.faces.pipeline import run
 from onlooker.faces.recognizer import FaceRecognizer
 from onlooker.faces.records import Frame, Sighting
 from onlooker.faces.sinks import AnnotatedVideo, CsvFile, JsonLines, Sink
-from onlooker.faces.sources import frames_from
+from onlooker.faces.sources import Counts, frames_from
 from onlooker.faces.summary import Summary
 from onlooker.online import OnlineHarmonicLearner
 
@@ -100,20 +100,22 @@ def watch(
     sinks: list[Sink] = [JsonLines(sys.stdout)]
     sinks += [CsvFile(csv)] if csv else []
     sinks += [AnnotatedVideo(save)] if save else []
-    summary, learner = _watch(sources, chosen, sinks, learn=not no_learn)
+    summary, learner, counts = _watch(sources, chosen, sinks, learn=not no_learn)
     _tell(summary, learner, None if no_learn else chosen["state"])
+    _tell_losses(counts)
     if summary.ended == "interrupted":
         raise typer.Exit(INTERRUPTED)
 
 
 def _watch(
     sources: Sequence[str], chosen: Settings, sinks: Sequence[Sink], *, learn: bool
-) -> tuple[Summary, OnlineHarmonicLearner]:
+) -> tuple[Summary, OnlineHarmonicLearner, Mapping[str, Counts]]:
     workshop = Workshop(chosen)
     state = Path(chosen["state"]) if chosen["state"] else None
     learner = workshop.learner(state)
     keeper = Keeper(learner, state if learn else None, 60 * chosen["save_every"], time.monotonic)
     summary = Summary(vertices=len(learner))
+    counts: Mapping[str, Counts] = {}
     with keeper:
         try:
             if chosen["people"]:
@@ -131,9 +133,10 @@ def _watch(
                         show(summary)
 
                 summary = run(frames, recognizer, sinks, progress=after_each_frame)
+                counts = frames.counts
         except KeyboardInterrupt:  # before the first frame or after the last
             summary = replace(summary, ended="interrupted")
-    return summary, learner
+    return summary, learner, counts
 
 
 def _refuse_to_overwrite(outputs: Sequence[Path | None], inputs: Sequence[str | None]) -> None:
@@ -165,3 +168,17 @@ def _tell(summary: Summary, learner: OnlineHarmonicLearner, state: str | None) -
         + (f"saved in {state}" if state else "known, nothing saved"),
         file=sys.stderr,
     )
+
+
+def _tell_losses(counts: Mapping[str, Counts]) -> None:
+    """What became of frames that were not looked at, camera by camera, where there are any."""
+    for camera, count in counts.items():
+        lost = {
+            "could not be read": count.corrupt,
+            "were dropped to keep up": count.dropped,
+            "changed size": count.resized,
+        }
+        words = [f"{number} {what}" for what, number in lost.items() if number]
+        words += [f"{count.reconnects} reconnects"] if count.reconnects else []
+        if words:
+            print(f"{one_line(camera)}: of its frames, {', '.join(words)}", file=sys.stderr)

@@ -1,32 +1,24 @@
 """Frames in, sightings out: the recognizer of Section 2.2 around the online learner."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.errors import BadValue
-from onlooker.faces.pictures import SUFFIXES, read_picture
+from onlooker.faces.enrolment import (
+    FACES_PER_VIDEO,
+    Detect,
+    Enrolment,
+    Features,
+    Judge,
+    people_in,
+)
 from onlooker.faces.records import FaceBox, Frame, Pixels, Refusal, Sighting
 from onlooker.faces.tracks import Track, Tracks
 from onlooker.online import OnlineHarmonicLearner
 from onlooker.records import Prediction
-
-Detect = Callable[[Pixels], Sequence[FaceBox]]
-Judge = Callable[[Pixels, FaceBox], Refusal | None]
-
-
-class Features(Protocol):
-    """From a face to a vector; the tag tells features apart."""
-
-    @property
-    def tag(self) -> str:
-        """What the learner remembers of the features it was built with."""
-
-    def __call__(self, pixels: Pixels, box: FaceBox) -> NDArray[np.float32]:
-        """The vector of the face in a box."""
 
 
 class FaceRecognizer:
@@ -69,34 +61,49 @@ class FaceRecognizer:
             for columns in zip(tracks, boxes, answers, refusals, strict=True)
         ]
 
-    def enrol(self, name: str, files: Iterable[str | Path]) -> int:
-        """Teach a name from pictures with exactly one face each; how many were taught.
+    def enrol(
+        self,
+        name: str,
+        files: Iterable[str | Path],
+        *,
+        faces_per_video: int = FACES_PER_VIDEO,
+    ) -> int:
+        """Teach a name from pictures with exactly one face each, and from videos; how many faces.
 
-        All pictures are looked at before the first is taught: a bad one leaves no trace.
+        Of a video, frames with exactly one good face count, and the faces that differ most are
+        taught, among those that are linked to most of it. All files are looked at before anything
+        is taught: a bad one leaves no trace.
         """
-        vectors = [self._single_face(Path(file)) for file in files]
-        if not vectors:
-            raise BadValue(f"there is no picture to learn {name!r} from; four are a good start")
-        for vector in vectors:
-            self.learner.teach(vector, name)
-        return len(vectors)
+        people = {name: [Path(file) for file in files]}
+        return self._enrol(people, faces_per_video)[name]
 
-    def enrol_folder(self, folder: str | Path) -> dict[str, int]:
-        """Teach everybody in `folder/NAME/*.jpg` and `folder/NAME.jpg`; how many pictures each."""
-        people: dict[str, list[Path]] = {}
-        for path in sorted(Path(folder).glob("*")):
-            if path.is_dir():
-                inside = sorted(p for p in path.iterdir() if p.suffix.lower() in SUFFIXES)
-                people.setdefault(path.name, []).extend(inside)
-            elif path.suffix.lower() in SUFFIXES:
-                people.setdefault(path.stem, []).append(path)
-        if not people:
-            raise BadValue(f"nobody is in {folder}; it needs NAME/*.jpg or NAME.jpg")
-        return {name: self.enrol(name, files) for name, files in people.items()}
+    def enrol_folder(
+        self, folder: str | Path, *, faces_per_video: int = FACES_PER_VIDEO
+    ) -> dict[str, int]:
+        """Teach everybody in `folder/NAME/*.jpg` and `folder/NAME.jpg`; how many faces each.
+
+        Videos, such as `folder/NAME.mp4`, are used as `enrol` uses them.
+        """
+        return self._enrol(people_in(folder), faces_per_video)
 
     def teach(self, pixels: Pixels, box: FaceBox, name: str) -> None:
         """Label one face that was seen."""
         self.learner.teach(self._features(pixels, box), name)
+
+    def _enrol(self, people: Mapping[str, Sequence[Path]], faces_per_video: int) -> dict[str, int]:
+        """Into a learner of its own first: what is wrong is found before this one is changed."""
+        learner = self.learner
+        find = Enrolment(self._detect, self._features, self._judge, learner.kernel, faces_per_video)
+        taught = OnlineHarmonicLearner(learner.kernel, sink=learner.sink, features=learner.features)
+        counts = dict.fromkeys(people, 0)
+        for name, files in people.items():
+            for vector in [vector for file in files for vector in find.vectors(file)]:
+                taught.teach(vector, name)
+                counts[name] += 1
+            if not counts[name]:
+                raise BadValue(f"there is no picture to learn {name!r} from; four are a good start")
+        learner.merge(taught)
+        return counts
 
     def _answers(
         self,
@@ -140,19 +147,6 @@ class FaceRecognizer:
             for at, guess in guesses.items()
             if guess.label is not None and best[guess.label] != at
         }
-
-    def _single_face(self, path: Path) -> NDArray[np.float32]:
-        pixels = read_picture(path)
-        boxes = self._detect(pixels)
-        if len(boxes) != 1:
-            found = "no face" if not boxes else f"{len(boxes)} faces"
-            raise BadValue(
-                f"{path} shows {found}; a picture to learn a name from needs exactly one"
-            )
-        refusal = self._judge(pixels, boxes[0])
-        if refusal is not None:
-            raise BadValue(f"the face in {path} is {refusal}; take a better picture")
-        return self._features(pixels, boxes[0])
 
     def _sighting(
         self,

@@ -1,0 +1,282 @@
+"""Bandwidth and cutoff from strangers: the paper's rule, and a rate that is kept."""
+
+from math import exp, log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onlooker.errors import BadValue, BadVector
+from onlooker.faces.calibration import ALIKE, PAIRS_ALIKE, calibrate, rounded
+from onlooker.faces.light import LightCorrected, psi
+from onlooker.similarity import (
+    Cosine,
+    Euclidean,
+    HeatKernel,
+    squared_distances,
+    squared_distances_of_all,
+)
+
+seeds = st.integers(0, 2**32)
+rates = st.floats(1e-6, 0.5)
+
+
+def crowd_of(seed, count=120, length=6):
+    return np.random.default_rng(seed).normal(size=(count, length))
+
+
+def distances(rows):
+    """Of all pairs, the plain way."""
+    return np.array([[sqrt(float(((x - y) ** 2).sum())) for y in rows] for x in rows])
+
+
+def reach_of(chosen):
+    return HeatKernel(chosen.bandwidth, chosen.cutoff).reach
+
+
+def promised(gaps, reach, vertices):
+    """The rate as the module's words have it, from a table of distances."""
+    count = len(gaps)
+    shares = [(sum(gap < reach for gap in row) - 1) / (count - 1) for row in gaps]
+    return float(np.mean([1 - (1 - share) ** vertices for share in shares]))
+
+
+# ---- the rules
+
+
+@settings(max_examples=30)
+@given(seeds, st.integers(40, 200), st.integers(2, 12))
+def test_hardly_any_pair_of_strangers_is_more_alike_than_the_paper_says(seed, count, length):
+    crowd = crowd_of(seed, count, length)
+    chosen = calibrate(crowd, Euclidean(), rate=0.5)
+    kept = np.delete(crowd, chosen.doubles, axis=0)
+    pairs = np.sqrt(squared_distances_of_all(Euclidean(), kept))[np.triu_indices(len(kept), 1)]
+    alike = np.exp(-0.5 * (pairs / chosen.bandwidth) ** 2) > ALIKE * (1 + 1e-9)
+    assert alike.mean() <= PAIRS_ALIKE
+    # And it is the largest of two digits, but for rounding.
+    looser = np.exp(-0.5 * (pairs / (1.1 * chosen.bandwidth)) ** 2) > ALIKE
+    assert looser.mean() > PAIRS_ALIKE
+
+
+@settings(max_examples=30)
+@given(seeds, rates, st.integers(1, 800))
+def test_the_rate_is_what_the_words_say_and_not_above_what_was_asked(seed, rate, vertices):
+    crowd = crowd_of(seed, count=60)
+    chosen = calibrate(crowd, Euclidean(), rate=rate, vertices=vertices)
+    assert not chosen.doubles
+    expected = promised(distances(crowd), reach_of(chosen), vertices)
+    assert chosen.rate == pytest.approx(expected, abs=1e-12)
+    assert chosen.rate <= rate
+
+
+@settings(max_examples=30)
+@given(seeds, rates, rates)
+def test_a_smaller_rate_needs_a_larger_cutoff(seed, one, other):
+    crowd = crowd_of(seed)
+    small, large = (calibrate(crowd, Euclidean(), rate=rate) for rate in sorted((one, other)))
+    assert small.cutoff >= large.cutoff
+    assert small.rate <= large.rate
+    assert small.bandwidth == large.bandwidth
+
+
+@settings(max_examples=30)
+@given(seeds, st.integers(1, 500), st.integers(1, 500))
+def test_more_faces_to_keep_need_a_larger_cutoff(seed, one, other):
+    crowd = crowd_of(seed)
+    few, many = (calibrate(crowd, Euclidean(), rate=0.1, vertices=n) for n in sorted((one, other)))
+    assert many.cutoff >= few.cutoff
+
+
+def test_the_curve_only_rises():
+    chosen = calibrate(crowd_of(0), Euclidean())
+    assert (np.diff(chosen.reaches) >= 0).all()
+    assert (np.diff(chosen.rates) >= 0).all()
+    assert chosen.rates[0] == 0
+    assert chosen.least_rate == chosen.rates[chosen.rates > 0][0]
+    for reach in chosen.reaches[::50]:
+        kernel = HeatKernel(chosen.bandwidth, chosen.cutoff_at(float(reach)))
+        assert kernel.reach == pytest.approx(reach)
+
+
+@pytest.mark.parametrize(("rate", "vertices"), [(0.02, 50), (0.1, 20), (0.3, 100)])
+def test_the_rate_is_kept_for_strangers_who_were_not_there(rate, vertices):
+    rng = np.random.default_rng(17)
+    crowd, others = rng.normal(size=(1000, 4)), rng.normal(size=(3000, 4))
+    chosen = calibrate(crowd, Euclidean(), rate=rate, vertices=vertices)
+    assert chosen.rate > 0.5 * rate, "the strangers are enough for this rate"
+    shares = []
+    for _ in range(40):
+        kept = rng.normal(size=(vertices, 4))
+        squared = ((others[:, None] - kept) ** 2).sum(axis=2)
+        shares.append((squared < reach_of(chosen) ** 2).any(axis=1).mean())
+    assert np.mean(shares) == pytest.approx(chosen.rate, rel=0.25)
+
+
+# ---- what must not matter
+
+
+@settings(max_examples=20)
+@given(seeds)
+def test_the_order_of_strangers_does_not_matter(seed):
+    crowd = crowd_of(seed, count=60)
+    shuffled = crowd[np.random.default_rng(seed).permutation(60)]
+    one, other = (calibrate(rows, Euclidean(), rate=0.1) for rows in (crowd, shuffled))
+    assert (one.bandwidth, one.cutoff) == (other.bandwidth, other.cutoff)
+    assert one.rate == pytest.approx(other.rate, rel=1e-12)
+
+
+@settings(max_examples=20)
+@given(seeds, st.lists(st.integers(0, 59), min_size=1, max_size=20), st.booleans())
+def test_strangers_who_are_there_twice_are_left_out(seed, twice, exact):
+    crowd = crowd_of(seed, count=60)
+    noise = 0 if exact else 1e-3 * np.random.default_rng(seed).normal(size=(len(twice), 6))
+    one = calibrate(crowd, Euclidean(), rate=0.1)
+    other = calibrate(np.concatenate([crowd, crowd[twice] + noise]), Euclidean(), rate=0.1)
+    assert other.doubles == tuple(range(60, 60 + len(twice)))
+    assert other.strangers == one.strangers == 60
+    assert (one.bandwidth, one.cutoff) == (other.bandwidth, other.cutoff)
+    assert one.rate == pytest.approx(other.rate, rel=1e-12)
+    assert [pair[1:] for pair in one.closest] == [pair[1:] for pair in other.closest]
+
+
+@settings(max_examples=30)
+@given(seeds, st.floats(1e-3, 1e3))
+def test_other_units_give_the_same_choice_in_them(seed, scale):
+    crowd = crowd_of(seed, count=60)
+    one, other = (calibrate(rows, Euclidean(), rate=0.1) for rows in (crowd, scale * crowd))
+    assert other.bandwidth == pytest.approx(scale * one.bandwidth, rel=0.1)
+    np.testing.assert_allclose(other.reaches, scale * one.reaches, rtol=1e-9)
+    np.testing.assert_allclose(other.rates, one.rates, rtol=1e-12)
+    # Rounding the bandwidth moves the cutoff, but not the distance at which it is.
+    assert reach_of(other) == pytest.approx(scale * reach_of(one), rel=0.05)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 10.0, 1e4])
+def test_powers_of_ten_move_only_the_point(scale):
+    crowd = crowd_of(1)
+    one, other = (calibrate(rows, Euclidean()) for rows in (crowd, scale * crowd))
+    assert other.bandwidth == pytest.approx(scale * one.bandwidth, rel=1e-12)
+    assert other.cutoff == one.cutoff
+
+
+def test_single_precision_and_lists_are_welcome():
+    crowd = crowd_of(4).astype(np.float32)
+    one, other = (calibrate(rows, Euclidean()) for rows in (crowd, crowd.tolist()))
+    assert (one.bandwidth, one.cutoff) == (other.bandwidth, other.cutoff)
+
+
+# ---- what is told, and what is refused
+
+
+def test_the_nearest_pairs_are_those_of_the_table():
+    crowd = crowd_of(3)
+    crowd = np.concatenate([crowd[:10], crowd[:1], crowd[10:]])  # place 10 is place 0 again
+    chosen = calibrate(crowd, Euclidean())
+    assert chosen.doubles == (10,)
+    gaps = distances(crowd)
+    gaps[10] = gaps[:, 10] = np.inf
+    rows, columns = np.triu_indices(len(crowd), 1)
+    nearest = np.argsort(gaps[rows, columns])[: len(chosen.closest)]
+    assert [pair[1:] for pair in chosen.closest] == [(rows[at], columns[at]) for at in nearest]
+    np.testing.assert_allclose([pair[0] for pair in chosen.closest], gaps[rows, columns][nearest])
+
+
+@pytest.mark.parametrize("count", [0, 1, 19])
+def test_too_few_strangers_are_refused(count):
+    with pytest.raises(BadValue, match=f"{count} different strangers are too few"):
+        calibrate(crowd_of(0)[:count], Euclidean())
+
+
+def test_strangers_who_are_all_the_same_are_too_few():
+    with pytest.raises(BadValue, match="1 different strangers are too few"):
+        calibrate(np.tile(crowd_of(0)[:1], (50, 1)), Euclidean())
+
+
+def test_mostly_the_same_picture_still_counts_the_others():
+    crowd = crowd_of(0, count=40)
+    padded = np.concatenate([crowd, np.tile(crowd[:1], (200, 1))])
+    chosen = calibrate(padded, Euclidean(), rate=0.1)
+    assert chosen.strangers == 40
+    assert chosen.cutoff == calibrate(crowd, Euclidean(), rate=0.1).cutoff
+
+
+def test_a_cutoff_too_small_for_a_number_stays_one():
+    """Many pairs of look-alikes, and a rate for which reach is far beyond them."""
+    rng = np.random.default_rng(0)
+    crowd = rng.normal(size=(200, 8))
+    crowd[100:] = crowd[:100] + rng.normal(0, 0.04, size=(100, 8))
+    chosen = calibrate(crowd, Euclidean(), rate=0.49, vertices=1)
+    assert len(chosen.doubles) < 50
+    assert 0 < chosen.cutoff < 1e-100
+    assert chosen.rate <= 0.49
+    HeatKernel(chosen.bandwidth, chosen.cutoff)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"rate": 0}, "rate"),
+        ({"rate": 1}, "rate"),
+        ({"rate": -0.1}, "rate"),
+        ({"vertices": 0}, "vertices"),
+        ({"vertices": 2.5}, "vertices"),
+    ],
+    ids=str,
+)
+def test_bad_numbers_are_refused(changes, words):
+    with pytest.raises(BadValue, match=words):
+        calibrate(crowd_of(0), Euclidean(), **changes)
+
+
+def test_what_is_no_table_of_numbers_is_refused():
+    with pytest.raises(BadVector):
+        calibrate([1.0, 2.0], Euclidean())
+    with pytest.raises(BadVector):
+        calibrate(np.full((30, 2), np.nan), Euclidean())
+
+
+@given(st.floats(1e-290, 1e290))
+def test_rounding_goes_to_the_careful_side_and_not_far(value):
+    low, high = rounded(value, down=True), rounded(value, down=False)
+    assert low <= value * (1 + 1e-9)
+    assert high >= value * (1 - 1e-9)
+    assert 0.9 * value < low
+    assert high < 1.1 * value * (1 + 1e-9)
+    for each in (low, high):
+        assert float(f"{each:.1e}") == each
+        assert rounded(each, down=True) == rounded(each, down=False) == each
+
+
+def test_the_similarity_of_a_distance_is_that_of_the_kernel():
+    chosen = calibrate(crowd_of(0), Euclidean())
+    assert chosen.cutoff_at(0.0) == 1
+    at_alike = chosen.bandwidth * sqrt(-2 * log(ALIKE))
+    assert chosen.cutoff_at(at_alike) == pytest.approx(ALIKE)
+    assert chosen.cutoff_at(chosen.bandwidth) == pytest.approx(exp(-0.5))
+
+
+# ---- all distances at once
+
+
+def pictures(rng, count, side):
+    """Rows that every distance takes: positive, like weighted intensities."""
+    return rng.uniform(0.05, 1.0, (count, side * side)) * np.sqrt(psi(side, 0.35))
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("count", [1, 2, 40, 300])
+@pytest.mark.parametrize("distance", [Euclidean(), Cosine(), LightCorrected(6)], ids=repr)
+def test_all_distances_at_once_are_the_distances_one_by_one(distance, count, kind):
+    rng = np.random.default_rng(count)
+    rows = pictures(rng, count, 6)
+    rows[count // 2] = rows[0]  # the same
+    rows[count - 1] = rows[0] * (1 + 1e-7)  # nearly the same, and brighter
+    rows[count // 3] = rows[count // 2] + 1e-9 * rng.normal(size=36)
+    rows = rows.astype(kind)
+    found = squared_distances_of_all(distance, rows)
+    wide = rows.astype(np.float64)
+    expected = np.array([squared_distances(distance, x, wide) for x in wide])
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-18)
+    assert (np.diag(found) == 0).all()
+    np.testing.assert_allclose(found, found.T, rtol=1e-8, atol=1e-18)
