@@ -42,27 +42,9 @@ def spd_matrix(size: int) -> NDArray[np.float64]:
     return np.asarray(square @ square.T + size * np.eye(size))
 
 
-def literal_figure(learner: OnlineHarmonicLearner, x: NDArray[np.float32]) -> Callable[[], object]:
-    """The figure word for word: all distances and the whole system, at every step."""
-    known = learner.vertices()
-    sigma, epsilon, gamma = learner.kernel.bandwidth, learner.kernel.cutoff, learner.sink
-    points = np.vstack([known.vectors, x]).astype(np.float64)
-    v = np.append(known.multiplicities, 1).astype(np.float64)
-    labeled = np.array([name is not None for name in known.names] + [False])
-    names = np.array([name or "" for name in known.names] + [""])
-    labels = (names[:, None] == np.array(learner.names)).astype(np.float64)
-
-    def step() -> object:
-        weights = np.exp(-cdist(points, points, "sqeuclidean") / (2 * sigma**2))
-        weights[weights < epsilon] = 0.0
-        merged = weights * v * v[:, None]
-        system = np.diag(merged.sum(axis=1)) - merged + gamma * np.diag(v)
-        free = ~labeled
-        return np.linalg.solve(
-            system[np.ix_(free, free)], merged[np.ix_(free, labeled)] @ labels[labeled]
-        )
-
-    return step
+def all_pairs(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared Euclidean distances one by one, as the figure has them."""
+    return np.asarray(cdist(rows, rows, "sqeuclidean"))
 
 
 def label_propagation(learner: OnlineHarmonicLearner) -> Callable[[], object]:

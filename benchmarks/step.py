@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from references import (
     PATIENCE,
+    all_pairs,
     factorise,
     label_propagation,
-    literal_figure,
     repeated,
     river_neighbours,
     seconds,
@@ -30,6 +30,7 @@ from rich.progress import track
 from rich.table import Table
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
+from onlooker.experiments.literal import literal_figure
 from streams import Crowd
 
 Row = dict[str, Any]
@@ -91,7 +92,7 @@ def rivals(learner: OnlineHarmonicLearner, face: Any) -> Row:
     literal = 2e-9 * size**2 * length < PATIENCE
     river = 5e-7 * size * length < PATIENCE / 4
     return {
-        "literal_ms": 1e3 * repeated(literal_figure(learner, face)) if literal else None,
+        "literal_ms": 1e3 * repeated(literal_figure(learner, face, all_pairs)) if literal else None,
         "label_propagation_ms": 1e3 * repeated(label_propagation(learner)),
         "river_knn_ms": 1e3 * repeated(river_neighbours(learner, face)) if river else None,
     }
