@@ -20,6 +20,9 @@ from onlooker.errors import BadValue, BadVector
 CLOSE = 1e-5
 """Gaps below this share of |x|^2 + |y|^2 are computed from the difference."""
 
+AT_ONCE = 256
+"""Rows whose distances to all others are computed together."""
+
 LONG = 512
 """From this length on, a vector costs more to read than to think about."""
 
@@ -166,3 +169,25 @@ def squared_distances(distance: Distance, x: Floats, rows: Floats) -> Floats:
     own, everyone = x[None], np.arange(len(rows))
     gaps = squared_gaps(x, float(squared_norms(own)[0]), rows, squared_norms(rows), everyone)
     return distance.squared(gaps, distance.moments(own)[0], distance.moments(rows))
+
+
+def squared_distances_of_all(distance: Distance, rows: Rows) -> Floats:
+    """d^2 of all pairs of rows, some rows at a time: for offline work, n^2 numbers for n rows.
+
+    >>> squared_distances_of_all(Euclidean(), np.array([[0.0], [1.0], [3.0]]))
+    array([[0., 1., 9.],
+           [1., 0., 4.],
+           [9., 4., 0.]])
+    """
+    wide = rows.astype(np.float64, copy=False)
+    norms, moments = squared_norms(wide), distance.moments(wide)
+    squared = np.empty((len(wide), len(wide)))
+    for start in range(0, len(wide), AT_ONCE):
+        block = slice(start, start + AT_ONCE)
+        scale = norms[block, None] + norms
+        gaps = scale - 2.0 * (wide[block] @ wide.T)
+        for row, (gap, limit) in enumerate(zip(gaps, CLOSE * scale, strict=True), start):
+            close = slots_where(gap < limit)
+            gap[close] = squared_norms(wide[close] - wide[row])
+            squared[row] = distance.squared(gap, moments[row], moments)
+    return squared

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any, Self
 
 from numpy.typing import ArrayLike, NDArray
@@ -6,6 +7,11 @@ class LabelSpreading:
     transduction_: NDArray[Any]
     label_distributions_: NDArray[Any]
     def __init__(
-        self, kernel: str = ..., *, gamma: float = ..., alpha: float = ..., max_iter: float = ...
+        self,
+        kernel: str | Callable[[Any, Any], Any] = ...,
+        *,
+        gamma: float = ...,
+        alpha: float = ...,
+        max_iter: float = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...

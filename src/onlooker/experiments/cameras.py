@@ -22,6 +22,8 @@ from rich.table import Table
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.baselines.nearest import NearestNeighbour
+from onlooker.evaluate import Score
+from onlooker.experiments.page import share
 from onlooker.experiments.report import write_report
 from onlooker.faces.detect import YuNet
 from onlooker.faces.draw import annotated
@@ -48,44 +50,14 @@ how many faces got their name. Naming a stranger costs precision.
 
 
 @dataclass
-class Tally:
-    """How one method fares on one video."""
-
-    named: int = 0
-    right: int = 0
-    known: int = 0
-    hits: list[bool] = field(default_factory=list)
-    """For every face of somebody we know: was it named right?"""
-
-    def count(self, name: str | None, truth: str | None) -> None:
-        """One face: what it was called, and who it is."""
-        self.named += name is not None
-        self.right += name is not None and name == truth
-        self.known += truth is not None
-        if truth is not None:
-            self.hits.append(name == truth)
-
-    @property
-    def precision(self) -> float | None:
-        """None where nothing was named."""
-        return self.right / self.named if self.named else None
-
-    @property
-    def recall(self) -> float:
-        """Over the faces of people we know."""
-        return self.right / self.known if self.known else 0.0
-
-
-@dataclass
 class Video:
     """What came of one scenario."""
 
     name: str
     frames: int = 0
     detected: int = 0
-    strangers_named: int = 0
-    online: Tally = field(default_factory=Tally)
-    nearest: Tally = field(default_factory=Tally)
+    online: Score = field(default_factory=Score)
+    nearest: Score = field(default_factory=Score)
     vertices: int = 0
     stills: list[Pixels] = field(default_factory=list)
 
@@ -135,9 +107,8 @@ class Watcher:
         said = None if first.answer is None else first.answer.label
         vector = self.features(frame.pixels, first.box)
         guess = None if first.answer is None else self.rival.predict(vector).label
-        video.online.count(said, truth.person)
-        video.nearest.count(guess, truth.person)
-        video.strangers_named += said is not None and truth.person is None
+        video.online.count([said], truth.person)
+        video.nearest.count([guess], truth.person)
 
 
 def run(folder: Path, *, seed: int, frames: int, console: Console) -> list[Video]:
@@ -162,19 +133,18 @@ def table(videos: Sequence[Video]) -> Table:
     for head in ("video", "detected", "method", "precision", "recall", "missed"):
         shown.add_column(head, justify="left" if head in ("video", "method") else "right")
     for video in videos:
-        for method, tally in (
+        for method, score in (
             ("online learner", video.online),
             ("nearest neighbour", video.nearest),
         ):
             first = method == "online learner"
-            precision = "-" if tally.precision is None else f"{tally.precision:.3f}"
             shown.add_row(
                 video.name if first else "",
                 f"{video.detected / max(1, video.frames):.1%}" if first else "",
                 method,
-                precision,
-                f"{tally.recall:.3f}",
-                str(tally.known - tally.right),
+                share(score.precision),
+                share(score.recall),
+                str(score.missed),
             )
     return shown
 
@@ -200,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("stopped", file=sys.stderr)
         return 130
     Console().print(table(videos))
-    strangers = sum(video.strangers_named for video in videos)
+    strangers = sum(video.online.strangers_named for video in videos)
     print(f"strangers that were given a name: {strangers}")
     report = write_report(asked.folder / "report.html", videos, STORY)
     print(f"report: {report}\nvideo: {asked.folder / 'annotated.mp4'} (one file per camera)")

@@ -32,6 +32,8 @@ def spread(
     Worker processes are spawned, not forked: a linear algebra library reads how many threads it
     may use once, when it is loaded. Progress goes to stderr, and only when that is a terminal.
     """
+    if len(jobs) == 1:  # a process more would only cost its start
+        return [work(jobs[0])]
     workers = min(os.cpu_count() or 1, len(jobs))
     by_cost = sorted(range(len(jobs)), key=lambda place: -cost(jobs[place]))
     with (

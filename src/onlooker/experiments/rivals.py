@@ -3,13 +3,17 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.semi_supervised import LabelSpreading
 
 from onlooker import HeatKernel, Prediction
 from onlooker.experiments.stream import Stream, Vectors
-from onlooker.harmonic import harmonic_solution
+from onlooker.harmonic import Weights, harmonic_solution
+from onlooker.similarity import squared_distances_of_all
 
+SPARSE = 0.05
+"""Similarities of which a smaller share is above the cutoff are kept as a sparse matrix."""
 SPREADING = {"alpha": 0.2, "max_iter": 1000}
 """scikit-learn's own alpha, with enough iterations to converge. Not its best: on digits
 alpha = 0.8, found by looking at the truth, reaches about 0.95."""
@@ -46,27 +50,38 @@ class NearestLabeled:
 
 def offline_exact(stream: Stream, kernel: HeatKernel, sink: float) -> list[str | None]:
     """The harmonic solution on all examples at once, read off at the unlabeled ones."""
-    names, vectors, labels = _all_at_once(stream)
-    weights = np.array([kernel.similarity(x, vectors) for x in vectors])
-    scores = harmonic_solution(
-        weights, labels[:, None] == np.arange(len(names)), labels >= 0, sink=sink
-    )
-    best = [
-        str(names[row.argmax()]) if row.any() else None for row in scores[len(stream.labeled) :]
-    ]
-    return best
+    names, weights, labels = _all_at_once(stream, kernel)
+    given = labels[:, None] == np.arange(len(names))
+    scores = harmonic_solution(weights, given, labels >= 0, sink=sink)
+    return _best(names, scores[len(stream.labeled) :])
 
 
-def label_spreading(stream: Stream, kernel: HeatKernel) -> list[str | None]:
-    """scikit-learn's LabelSpreading on all examples at once, with the same heat kernel."""
-    names, vectors, labels = _all_at_once(stream)
-    model = LabelSpreading(kernel="rbf", gamma=0.5 / kernel.bandwidth**2, **SPREADING)
-    found = model.fit(vectors, labels).transduction_[len(stream.labeled) :]
-    return [str(name) for name in names[found]]
+def label_spreading(stream: Stream, kernel: HeatKernel, sink: float = 0.0) -> list[str | None]:
+    """scikit-learn's LabelSpreading on all examples at once, with the same similarities.
+
+    It has no sink. Where no walk leads to a label it has no opinion: nobody.
+    """
+    names, weights, labels = _all_at_once(stream, kernel)
+    places = np.arange(len(labels))[:, None]
+    model = LabelSpreading(kernel=lambda these, those: weights, **SPREADING)
+    found = model.fit(places, labels).label_distributions_
+    return _best(names, found[len(stream.labeled) :])
 
 
-def _all_at_once(stream: Stream) -> tuple[NDArray[np.str_], Vectors, NDArray[Any]]:
-    """The names, all vectors (labeled ones first), and the number of each label or -1."""
+def _best(names: NDArray[np.str_], scores: NDArray[np.float64]) -> list[str | None]:
+    return [str(names[row.argmax()]) if row.any() else None for row in scores]
+
+
+def _all_at_once(
+    stream: Stream, kernel: HeatKernel
+) -> tuple[NDArray[np.str_], Weights, NDArray[Any]]:
+    """The names, all similarities (labeled examples first), and the number of each label or -1."""
     names, labels = np.unique(np.array(stream.names), return_inverse=True)
     vectors = np.vstack([stream.labeled, stream.unlabeled])
-    return names, vectors, np.append(labels, np.full(len(stream.unlabeled), -1))
+    weights = kernel.weights(squared_distances_of_all(kernel.distance, vectors))
+    few = np.count_nonzero(weights) < SPARSE * weights.size
+    return (
+        names,
+        scipy.sparse.csr_array(weights) if few else weights,
+        np.append(labels, np.full(len(stream.unlabeled), -1)),
+    )

@@ -1,0 +1,176 @@
+"""`onlooker calibrate` as people use it: JSON, a plot, and one clear line where it cannot work."""
+
+import json
+import os
+import shutil
+
+import cv2
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from onlooker.cli.app import app
+from onlooker.experiments.facebank import find_faces
+from onlooker.experiments.manifest import Picture
+from onlooker.faces.eyes import Eyes
+from onlooker.faces.orl import pictures_of
+
+STRANGERS = 26
+
+
+def write(path, picture):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    assert cv2.imwrite(str(path), picture)
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    """strangers/ has one of each, and one of them twice; people/ has two by name."""
+    root = tmp_path_factory.mktemp("pictures")
+    for person in range(1, STRANGERS + 1):
+        name = f"{person % 2}/{person:02d}.png"
+        write(root / "strangers" / name, pictures_of(person)[0])
+    write(root / "strangers" / "twice.png", pictures_of(1)[0])
+    for name, person in (("ana", 30), ("ben", 31)):
+        for number in range(3):
+            write(root / "people" / name / f"{number}.png", pictures_of(person)[number])
+    return root
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """Nobody's settings and nobody's cache."""
+    for variable in [name for name in os.environ if name.startswith("ONLOOKER_")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def found(pictures, tmp_path_factory):
+    """The faces of all strangers, kept as the command would."""
+    folder = tmp_path_factory.mktemp("faces")
+    files = sorted((pictures / "strangers").rglob("*.png"))
+    crowd = [Picture("strangers", "", None, at, file) for at, file in enumerate(files)]
+    find_faces(crowd, Eyes(), folder=folder)
+    return folder
+
+
+def calibrate(*arguments):
+    return CliRunner().invoke(app, ["calibrate", *map(str, arguments)])
+
+
+def told(result, code=1):
+    """The one line on stderr of a command that failed."""
+    assert result.exit_code == code, result.output
+    (line,) = result.stderr.splitlines()
+    assert result.stdout == ""
+    assert line.startswith("onlooker: ")
+    return line
+
+
+def test_the_choice_is_json_and_the_trade_off_is_drawn(pictures, home):
+    result = calibrate(pictures / "strangers", "--rate", "0.2", "--vertices", "20")
+    assert result.exit_code == 0, result.output
+    chosen = json.loads(result.stdout)
+    assert list(chosen) == ["bandwidth", "cutoff", "rate", "asked_rate", "strangers", "plot"]
+    assert chosen["strangers"] == STRANGERS
+    assert chosen["asked_rate"] == 0.2
+    assert 0 <= chosen["rate"] <= 0.2
+    assert 0 < chosen["cutoff"] < 1
+    assert 0.01 < chosen["bandwidth"] < 0.1, "the paper's 0.025 is for thousands of strangers"
+    assert chosen["plot"] == "calibration.svg"
+    assert (home / "calibration.svg").read_text(encoding="utf-8").count("<svg") == 1
+    assert f"bandwidth = {chosen['bandwidth']:g}" in result.stderr
+    assert f"cutoff = {chosen['cutoff']:g}" in result.stderr
+    assert f"{STRANGERS} strangers in {STRANGERS + 1} pictures (1 left out" in result.stderr
+    kept = list((home / "cache" / "onlooker" / "faces").iterdir())
+    assert [file.suffix for file in kept] == [".npz"]
+    # Again, from what was found before: the same, to the last byte of the drawing.
+    drawing = (home / "calibration.svg").read_bytes()
+    again = calibrate(pictures / "strangers", "--rate", "0.2", "--vertices", "20")
+    assert (again.stdout, again.stderr) == (result.stdout, result.stderr)
+    assert (home / "calibration.svg").read_bytes() == drawing
+    assert list((home / "cache" / "onlooker" / "faces").iterdir()) == kept
+
+
+def test_so_few_strangers_say_nothing_about_one_in_a_million(pictures, home, found):
+    shutil.copytree(found, home / "cache" / "onlooker" / "faces")
+    result = calibrate(pictures / "strangers", "--rate", "1e-6")
+    assert result.exit_code == 0, result.output
+    assert "careful: so few strangers" in result.stderr
+    assert json.loads(result.stdout)["rate"] == 0
+
+
+def test_people_by_name_are_drawn_too(pictures, home, found):
+    shutil.copytree(found, home / "cache" / "onlooker" / "faces")
+    arguments = (pictures / "strangers", "--rate", "0.2", "--plot", home / "both.png")
+    result = calibrate(*arguments, "--people", pictures / "people")
+    assert result.exit_code == 0, result.output
+    with_people = cv2.imread(str(home / "both.png"))
+    assert calibrate(*arguments).stdout == result.stdout
+    without = cv2.imread(str(home / "both.png"))
+    assert with_people.shape == without.shape
+    assert (with_people != without).any()
+
+
+def test_the_settings_decide_what_the_options_leave_open(pictures, home, found):
+    shutil.copytree(found, home / "cache" / "onlooker" / "faces")
+    (home / "onlooker.toml").write_text("vertices = 1\n")
+    one = json.loads(calibrate(pictures / "strangers", "--rate", "0.2").stdout)
+    many = json.loads(calibrate(pictures / "strangers", "--rate", "0.2", "--vertices", 500).stdout)
+    assert one["cutoff"] < many["cutoff"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none"], "none is not a folder"),
+        (["empty"], "there is no picture in empty"),
+        (["walls"], "none of the 2 pictures in walls shows a usable face"),
+        (["few"], "3 different strangers are too few"),
+        (["damaged"], "two.png"),  # all of them, not only the first
+        (["few", "--people", "walls"], "nobody in walls has two pictures with a usable face"),
+        (["few", "--features", "embedding", "--detector", "haar"], "landmarks"),
+        (["few", "--features", "embedding"], "ONLOOKER_EMBEDDING"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_work_is_one_line(home, arguments, words):
+    (home / "empty" / "folder.jpg").mkdir(parents=True)
+    (home / "empty" / "words.txt").write_text("no picture")
+    for name in ("one.png", "two.png"):
+        write(home / "walls" / name, np.full((480, 640), 90, np.uint8))
+        (home / "damaged").mkdir(exist_ok=True)
+        (home / "damaged" / name).write_bytes(b"\x89PNG\r\n\x1a\n")
+    for person in range(1, 4):
+        write(home / "few" / f"{person}.png", pictures_of(person)[0])
+    line = told(calibrate(*arguments))
+    assert words in line
+    assert not (home / "calibration.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "STRANGERS"),
+        (["people", "--plot", "plot.txt"], ".svg or .pdf or .png"),
+        (["people", "--plot", "plot"], ".svg or .pdf or .png"),
+        (["people", "--plot", "none/plot.svg"], "make none first"),
+        (["people", "--plot", "folder.svg"], "folder.svg is a folder"),
+        (["people", "--rate", "0"], "--rate"),
+        (["people", "--rate", "1"], "--rate"),
+        (["people", "--features", "smells"], "--features"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_usage_is_exit_code_2_before_anything_is_done(home, arguments, words):
+    (home / "people").mkdir()
+    (home / "folder.svg").mkdir()
+    result = calibrate(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert words in " ".join(result.stderr.split())
+    assert not (home / "cache").exists()
