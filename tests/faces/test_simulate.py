@@ -14,7 +14,7 @@ from onlooker.errors import BadValue, NotFound
 from onlooker.faces import orl
 from onlooker.faces.film import living
 from onlooker.faces.morph import GHOST
-from onlooker.faces.simulate import FRAMES, scenario, write_dataset, write_video
+from onlooker.faces.simulate import FRAMES, scenario, strangers, write_dataset, write_video
 
 NAMES = tuple(FRAMES)
 SAMPLE = 96
@@ -105,6 +105,27 @@ def test_half_of_the_faces_in_three_places_are_strangers(scenes):
     assert len(people_of(scenes["VO"])) == 1
     assert truths[0].person is not None
     assert {truth.place for truth in truths} == {"cubicle", "couch", "conference"}
+
+
+def test_every_place_has_its_own_camera(scenes):
+    assert all(frame.camera == truth.place for frame, truth in scenes["VO"])
+    cameras = list(dict.fromkeys(frame.camera for frame, _ in scenes["VO"]))
+    assert cameras == ["cubicle", "couch", "conference"]
+    assert scenes["VO"][0][1].person is not None, "the first place shows whom we know"
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_strangers_are_all_others_and_the_detector_finds_each(detector, seed):
+    crowd = list(strangers(seed))
+    known = people_of(scenario("V1", seed=seed, frames=8))
+    assert len(crowd) == orl.PEOPLE - len(known)
+    assert all((frame.camera, truth.person) == ("", None) for frame, truth in crowd)
+    for frame, truth in crowd:
+        detector.setInputSize(frame.pixels.shape[1::-1])
+        _, faces = detector.detect(frame.pixels)
+        assert faces is not None
+        assert overlap(truth.box, *faces[0][:4]) > 0.3
+    detector.setInputSize((320, 240))
 
 
 @pytest.mark.parametrize("name", ["V1", "V2"])
