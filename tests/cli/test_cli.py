@@ -10,6 +10,7 @@ import threading
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
 
 import cv2
 import numpy as np
@@ -21,12 +22,18 @@ from onlooker.cli.app import app
 from onlooker.cli.settings import KNOWN, example, settings
 from onlooker.errors import BadValue
 from onlooker.faces.features import PixelFeatures
+from onlooker.faces.film import Truth
 from onlooker.faces.models import SFACE
 from onlooker.faces.orl import pictures_of
 from onlooker.faces.recognizer import FaceRecognizer
+from onlooker.faces.records import FaceBox, Frame
+from onlooker.faces.simulate import write_video
 
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
-COMMANDS = ("watch", "enroll", "models", "models list", "models get", "models verify", "doctor")
+COMMANDS = (
+    "demo", "watch", "enroll", "calibrate", "dataset simulate", "dataset record", "dataset check",
+    "models", "models list", "models get", "models verify", "reproduce", "doctor",
+)  # fmt: skip
 
 
 def scene(person, number, shift=0):
@@ -325,6 +332,57 @@ def test_one_picture_cannot_have_two_names(pictures, tmp_path):
     assert (tmp_path / "s").read_bytes() == before
 
 
+def film(path, pictures):
+    """A video that shows each picture for a moment."""
+    truth = Truth(None, "hall", FaceBox(0, 0, 1, 1))
+    shown = [np.repeat(picture[:, :, None], 3, axis=2) for picture in pictures]
+    write_video(path, [(Frame("door", at, at / 25, now), truth) for at, now in enumerate(shown)])
+
+
+def moving(pictures, steps=10):
+    """One picture turns into the next."""
+    shares = np.linspace(0, 1, steps, endpoint=False)
+    return [
+        (before + share * (after.astype(float) - before)).astype(np.uint8)
+        for before, after in pairwise(pictures)
+        for share in shares
+    ]
+
+
+def test_enroll_from_a_video_then_watch(pictures, tmp_path):
+    film(tmp_path / "ana.mp4", moving([scene(1, number) for number in range(5)]))
+    result = onlooker("enroll", "ana", "ana.mp4", "--state", "s")
+    assert json.loads(result.stdout) == {"name": "ana", "taught": 4, "labeled": 4}
+    assert result.stderr == ""
+    again = onlooker("enroll", "ana", "ana.mp4", "--state", "s")
+    assert json.loads(again.stdout) == {"name": "ana", "taught": 0, "labeled": 4}
+    result = onlooker("watch", pictures / "frames", "--state", "s")
+    labels = [json.loads(line)["label"] for line in result.stdout.splitlines()]
+    assert labels == ["ana"] * 4 + [None] * 8
+
+
+def test_a_bad_video_names_itself_and_nothing_is_taught(pictures, tmp_path):
+    good = sorted((pictures / "people" / "ana").iterdir())
+    film(tmp_path / "wall.mp4", [np.full((480, 640), 90, np.uint8)] * 3)
+    (tmp_path / "half.mp4").write_bytes((tmp_path / "wall.mp4").read_bytes()[:500])
+    onlooker("enroll", "ana", *good[:1], "--state", "s")
+    before = (tmp_path / "s").read_bytes()
+    for file, words in (("wall.mp4", "of 3, 3 show none"), ("half.mp4", "cut short")):
+        line = told(onlooker("enroll", "ana", *good, file, "--state", "s"))
+        assert file in line
+        assert words in line
+    assert (tmp_path / "s").read_bytes() == before
+
+
+def test_people_may_be_videos(pictures, tmp_path):
+    (tmp_path / "people" / "ben").mkdir(parents=True)
+    film(tmp_path / "people" / "ana.mp4", moving([scene(1, number) for number in range(5)]))
+    film(tmp_path / "people" / "ben" / "still.mp4", [scene(2, 0)])
+    result = onlooker("enroll", "--people", "people", "--state", "s")
+    assert [json.loads(line)["taught"] for line in result.stdout.splitlines()] == [4, 1]
+    assert load("s").names == ("ana", "ben")
+
+
 # ---- models, doctor, settings
 
 
@@ -411,6 +469,16 @@ def test_every_command_has_help_with_an_example(command):
     result = onlooker(*command.split(), "--help")
     assert result.exit_code == 0
     assert f"Example: onlooker {command}" in " ".join(result.stdout.split())
+
+
+def test_only_reproduce_needs_scikit_learn():
+    script = "import sys; sys.modules['sklearn'] = None; from onlooker.cli import main; main()"
+    run = partial(subprocess.run, capture_output=True, text=True, check=False)
+    assert run([sys.executable, "-c", script, "doctor"]).returncode == 0
+    told_so = run([sys.executable, "-c", script, "reproduce", "compact"])
+    assert told_so.returncode == 1
+    assert "pip install 'onlooker[experiments]'" in told_so.stderr
+    assert len(told_so.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("module", ["typer", "cv2"])

@@ -7,7 +7,7 @@ Exit codes: 0 done, 1 an error that was told in one line, 2 not understood or no
 import signal
 import sys
 
-NEEDED = ("av", "cv2", "rich", "typer")
+NEEDED = ("av", "cv2", "matplotlib", "rich", "typer")
 """What the extra brings. That another module is missing is our mistake, and may be seen."""
 
 

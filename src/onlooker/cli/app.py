@@ -7,11 +7,14 @@ import typer
 from typer.core import TyperGroup
 
 import onlooker
+from onlooker.cli.calibrate import calibrate_command
+from onlooker.cli.dataset import dataset
 from onlooker.cli.demo import demo
 from onlooker.cli.doctor import doctor
 from onlooker.cli.enroll import enroll
 from onlooker.cli.models import models
 from onlooker.cli.options import one_line
+from onlooker.cli.reproduce import reproduce
 from onlooker.cli.watch import watch
 from onlooker.errors import OnlookerError
 
@@ -41,7 +44,10 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(watch)
 app.command()(enroll)
+app.command("calibrate")(calibrate_command)
+app.add_typer(dataset, name="dataset")
 app.add_typer(models, name="models")
+app.command()(reproduce)
 app.command()(doctor)
 
 

@@ -1,0 +1,145 @@
+"""`onlooker reproduce`: the paper's results, next to the paper's numbers."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from onlooker.cli.options import DetectorOption, FeaturesOption, ModelOption
+from onlooker.cli.settings import settings
+from onlooker.errors import BadValue
+from onlooker.faces.eyes import Eyes
+
+NEEDED = ("matplotlib", "sklearn")
+"""What the extra `experiments` brings; only this command needs it."""
+
+
+class Name(StrEnum):
+    """What can be reproduced."""
+
+    RESULTS = "results"
+    SUDDEN_CHANGES = "sudden-changes"
+    GRAPH_SIZE = "graph-size"
+    COMPACT = "compact"
+    REGRET = "regret"
+    STRANGERS = "strangers"
+    QUANTIZERS = "quantizers"
+    ALL = "all"
+
+
+class Labels(StrEnum):
+    """Which faces are labeled."""
+
+    FIRST = "first"
+    FRONTAL = "frontal"
+
+
+class Faces(StrEnum):
+    """Which faces of a frame are looked at."""
+
+    ALL = "all"
+    LARGEST = "largest"
+
+
+NameArgument = Annotated[Name, typer.Argument(metavar="NAME", help=", ".join(Name))]
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="A dataset of frames. [simulated cameras]"),
+]
+JsonOption = Annotated[
+    Path | None, typer.Option("--json", metavar="FILE", help="The raw rows, one JSON array.")
+]
+FolderOption = Annotated[Path, typer.Option("--folder", help="Where the report goes.")]
+MethodsOption = Annotated[
+    str | None, typer.Option("--methods", metavar="A,B", help="Instead of all of them.")
+]
+CutoffsOption = Annotated[
+    str | None, typer.Option("--cutoffs", metavar="X,Y", help="Instead of 1e-1 to 1e-14.")
+]
+SetsOption = Annotated[str | None, typer.Option("--sets", metavar="A,B", help="Of the dataset.")]
+WhoOption = Annotated[
+    str | None, typer.Option("--people", metavar="A,B", help="Only these are labeled.")
+]
+SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="0 to N-1.")]
+StrangersOption = Annotated[
+    int, typer.Option("--strangers", min=0, help="Stranger pictures that join each set.")
+]
+
+
+def reproduce(
+    name: NameArgument,
+    data: DataOption = None,
+    features: FeaturesOption = None,
+    model: ModelOption = None,
+    detector: DetectorOption = None,
+    json_file: JsonOption = None,
+    folder: FolderOption = Path("reproduction"),
+    methods: MethodsOption = None,
+    seeds: SeedsOption = 3,
+    cutoffs: CutoffsOption = None,
+    strangers: StrangersOption = 0,
+    sets: SetsOption = None,
+    people: WhoOption = None,
+    label: Annotated[Labels, typer.Option("--label", help="Of each person.")] = Labels.FIRST,
+    faces: Annotated[Faces, typer.Option("--faces", help="Of a frame.")] = Faces.ALL,
+    vertices: Annotated[int, typer.Option("--vertices", min=1, help="The budget n_g.")] = 500,
+    bandwidth: Annotated[float | None, typer.Option("--bandwidth", min=1e-9)] = None,
+    frames: Annotated[int, typer.Option("--frames", min=60, help="Of a simulated video.")] = 640,
+) -> None:
+    """Work out a result of the paper again; what was interrupted goes on where it stopped.
+
+    Example: onlooker reproduce results --data frames/ --seeds 5 --json rows.json
+
+    Example: onlooker reproduce all
+    """
+    try:
+        from onlooker.cli.reproducing import report, work
+        from onlooker.experiments.setup import Setup
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in NEEDED:
+            raise
+        raise BadValue(f"{error.name} is missing: pip install 'onlooker[experiments]'") from error
+    if json_file is not None and not json_file.absolute().parent.is_dir():
+        raise typer.BadParameter(f"cannot write {json_file}: make {json_file.parent} first")
+    chosen = settings(features=features, model=model, detector=detector)
+    size = chosen["size"] if chosen["detector"] == "yunet" else None
+    given: dict[str, Any] = {}
+    if methods:
+        given["methods"] = tuple(methods.split(","))
+    if cutoffs:
+        given["cutoffs"] = _numbers(cutoffs)
+    setup = Setup(
+        data=data,
+        eyes=Eyes(chosen["detector"], size, chosen["features"], chosen["model"]),
+        seeds=seeds,
+        strangers=strangers,
+        sets=tuple(sets.split(",")) if sets else (),
+        people=tuple(people.split(",")) if people else (),
+        labeling=label.value,
+        every_face=faces is Faces.ALL,
+        bandwidth=bandwidth,
+        n_g=vertices,
+        frames=frames,
+        **given,
+    )
+    wanted = [each.value for each in Name if name in (each, Name.ALL) and each is not Name.ALL]
+    sections, rows = work(wanted, setup)
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / f"{name}.html"
+    page.write_text(report(sections, setup), encoding="utf-8")
+    if json_file is not None:
+        json_file.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        print(f"rows: {json_file}")
+    print(f"report: {page}")
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        values = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"cutoffs are numbers such as 1e-5,1e-8, got {text!r}") from None
+    if not all(0 < value < 1 for value in values):
+        raise typer.BadParameter(f"cutoffs lie between 0 and 1, got {text!r}")
+    return values
