@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlooker import HeatKernel
-from onlooker.experiments import regret
+from onlooker.experiments import decomposition, regret, regret_words
 from onlooker.experiments.compact import online_compact, weights
-from onlooker.experiments.regret import APART, KERNEL, LEARNER, METHODS, Job, Row, Stream
+from onlooker.experiments.decomposition import KERNEL, Stream
+from onlooker.experiments.regret import APART, LEARNER, METHODS, Job, Row
 from onlooker.experiments.regret_plot import draw
-from onlooker.harmonic import harmonic_solution
+from onlooker.harmonic import harmonic_solution, laplacian
 from oracle import LiteralLearner
 
 small = st.integers(0, 1000)
@@ -22,7 +23,7 @@ small = st.integers(0, 1000)
 @pytest.fixture(scope="module")
 def rows():
     """A small run of every schedule."""
-    return regret.run(2, lengths=(40, 80), labels=(), n_g=15)
+    return regret.run(2, streams=("moons",), lengths=(40, 80), labels=(), n_g=15)
 
 
 def worked_example():
@@ -36,8 +37,8 @@ def worked_example():
         vectors, stream.signs[:2], steps, kernel=kernel, sink=0.1, n_g=9, radius=0.6
     )
     labels = stream.signs[:2]
-    best = regret.offline(similar, stream, 0.1)
-    lt = np.concatenate([labels, regret.online(similar, stream, 0.1, steps)])
+    best = decomposition.offline(similar, stream, 0.1)
+    lt = np.concatenate([labels, decomposition.online(similar, stream, 0.1, steps)])
     return np.concatenate([labels, lh]), lt, best, stream
 
 
@@ -50,7 +51,7 @@ def test_the_three_solutions_of_the_worked_example():
 
 def test_the_terms_of_the_worked_example():
     lh, lt, best, stream = worked_example()
-    found = regret.terms(lh, lt, best, stream.signs)
+    found = decomposition.terms(lh, lt, best, stream.signs)
     in_order = [found[name] for name in ("total", "offline", "online", "quantization")]
     assert np.round(in_order, 4).tolist() == [0.4427, 0.3978, 0.0665, 0.0202]
     assert round(3 * sum(in_order[1:]), 4) == 1.4535
@@ -70,7 +71,7 @@ def test_the_oracle_agrees_with_the_worked_example():
 @settings(max_examples=25, deadline=None)
 @given(
     seed=small,
-    stream=st.sampled_from(sorted(regret.STREAMS)),
+    stream=st.sampled_from(sorted(decomposition.STREAMS)),
     schedule=st.sampled_from(sorted(regret.SCHEDULES)),
     n=st.integers(20, 60),
     n_l=st.integers(1, 12),
@@ -85,25 +86,25 @@ def test_the_inequality_holds_with_three_and_so_with_nine_halves(
         assert row.constant <= 3 * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("name", sorted(regret.STREAMS))
+@pytest.mark.parametrize("name", sorted(decomposition.STREAMS))
 @pytest.mark.parametrize("sink", [10 * KERNEL.cutoff, 0.1])
 def test_online_is_the_harmonic_solution_up_to_each_step(name, sink):
-    stream = regret.STREAMS[name](3, 120, 6)
+    stream = decomposition.STREAMS[name](3, 120, 6)
     similar = weights(stream.vectors, KERNEL)
     steps = [6, 7, 20, 60, 119]
-    found = regret.online(similar, stream, sink, steps)
+    found = decomposition.online(similar, stream, sink, steps)
     for t, score in zip(steps, found, strict=True):
         upto = Stream(stream.vectors[: t + 1], stream.signs[: t + 1], 6)
         full = harmonic_solution(
             similar[: t + 1, : t + 1], upto.signs, np.arange(t + 1) < 6, sink=sink
         )
         assert score == pytest.approx(full[t], abs=1e-8)
-    assert found[-1] == pytest.approx(regret.offline(similar, stream, sink)[-1], abs=1e-8)
+    assert found[-1] == pytest.approx(decomposition.offline(similar, stream, sink)[-1], abs=1e-8)
 
 
 def test_the_learner_is_measured_as_the_oracle_would():
-    stream = regret.moons(2, 50, 4)
-    scores, standing, skipped = regret.by_learner(stream, 0.1, 8)
+    stream = decomposition.moons(2, 50, 4)
+    scores, standing, skipped = decomposition.by_learner(stream, 0.1, 8)
     oracle = LiteralLearner(0.25, KERNEL.cutoff, 0.1, n_g=8, quantizer="doubling")
     for x, sign in zip(stream.vectors[:4], stream.signs[:4], strict=True):
         oracle.teach(x, f"{sign:+.0f}")
@@ -115,10 +116,10 @@ def test_the_learner_is_measured_as_the_oracle_would():
     np.testing.assert_array_equal(standing, [ends[each.vertex] for each in oracle.history])
 
 
-@given(seed=small, n_l=st.integers(2, 20), stream=st.sampled_from(sorted(regret.STREAMS)))
+@given(seed=small, n_l=st.integers(2, 20), stream=st.sampled_from(sorted(decomposition.STREAMS)))
 @settings(max_examples=20, deadline=None)
 def test_a_longer_stream_begins_like_a_shorter_one(seed, n_l, stream):
-    make = regret.STREAMS[stream]
+    make = decomposition.STREAMS[stream]
     short, long = make(seed, 30, n_l), make(seed, 70, n_l)
     np.testing.assert_array_equal(short.vectors, long.vectors[:30])
     np.testing.assert_array_equal(short.signs, long.signs[:30])
@@ -128,15 +129,15 @@ def test_a_longer_stream_begins_like_a_shorter_one(seed, n_l, stream):
 def test_the_bound_on_quantization_is_that_of_the_laplacians():
     rng = np.random.default_rng(0)
     before, after = (weights(rng.normal(size=(9, 2)), KERNEL) for _ in range(2))
-    difference = regret.laplacian(after) - regret.laplacian(before)
+    difference = laplacian(after) - laplacian(before)
     expected = 3 * np.linalg.norm(difference, "fro") ** 2 / 0.5**4
-    assert regret.quantization_bound(after - before, 3, 0.5) == pytest.approx(expected)
+    assert decomposition.quantization_bound(after - before, 3, 0.5) == pytest.approx(expected)
 
 
 def test_soft_labels_are_missed_more_the_larger_the_sink():
-    stream = regret.moons(0, 60, 6)
+    stream = decomposition.moons(0, 60, 6)
     similar = weights(stream.vectors, KERNEL)
-    risks = [regret.labeled_risk(similar, stream, sink) for sink in (0.01, 1.0, 100.0)]
+    risks = [decomposition.labeled_risk(similar, stream, sink) for sink in (0.01, 1.0, 100.0)]
     assert 0 < risks[0] < risks[1] < risks[2] < 1
     assert risks[2] > 0.9
 
@@ -168,22 +169,22 @@ def test_a_growing_sink_takes_the_scores_with_it(rows):
 
 
 def test_the_finding_says_what_was_found_and_warns(rows):
-    said = regret.finding(rows)
+    said = regret_words.finding(rows)
     assert "held in 40 runs" in said
     assert "skipped 0 examples" in said
     assert "alone prove nothing" in said
-    assert "as n^" not in regret.finding(rows[:2])
-    assert "as n^" in regret.finding(regret.over_n(rows, "0.1", APART))
+    assert "as n^" not in regret_words.finding(rows[:2])
+    assert "as n^" in regret_words.finding(regret.over_n(rows, "0.1", APART))
 
 
 def test_the_first_term_is_told_against_the_number_of_labels(rows):
     constant = regret.over_n(rows, "0.1", LEARNER)[0]
     halved = [replace(constant, n=400, n_l=n_l, offline=1 / n_l) for n_l in (4, 8, 16)]
-    assert "and n = 400, T1 goes as n_l^-1.00." in regret.finding(halved)
+    assert "and n = 400, T1 goes as n_l^-1.00." in regret_words.finding(halved)
 
 
 def test_the_table_has_a_line_for_each_setting(rows):
-    header, lines = regret.table(rows)
+    header, lines = regret_words.table(rows)
     assert len(lines) == len(rows) // 2
     assert all(len(line) == len(header) for line in lines)
     assert {line[4] for line in lines} == {LEARNER, APART}

@@ -45,7 +45,9 @@ def draw(rows: Sequence[Row]) -> Figure:
             axes.set_ylabel("mean square")
         cells[0].set_ylim(LEAST, 4)
         handles, names = cells[0].get_legend_handles_labels()
-        cells[len(schedules)].legend(handles, names, loc="center left", frameon=False)
+        cells[len(schedules)].legend(
+            handles, names, loc="center left", frameon=False, title=f"stream: {rows[0].stream}"
+        )
         figure.draw_without_rendering()  # ticks are made now, in our style
     return figure
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from onlooker.experiments import compact, regret
+from onlooker.experiments import compact, regret, regret_words
 from onlooker.experiments.regret_plot import draw
 from onlooker.experiments.section import Section
 
@@ -22,13 +22,16 @@ def proposition_1(seeds: int) -> Result:
 def three_terms(seeds: int) -> Result:
     """What is lost offline, by being online, and by quantization."""
     rows = regret.run(seeds)
-    header, table = regret.table(rows)
+    header, table = regret_words.table(rows)
     paper = (
         "The regret splits into three terms, with a constant of 9/2; with gamma_g growing as "
         "n^(1/4) the online and the quantization term fall as n^(-1/2) (3.2)."
     )
-    figures = (draw(rows),)
-    found = regret.finding(rows)
+    figures = [
+        draw([row for row in rows if row.stream == stream])
+        for stream in dict.fromkeys(row.stream for row in rows)
+    ]
+    found = regret_words.finding(rows)
     return Section("regret", "Regret", paper, found, header, table, figures), list(rows)
 
 
