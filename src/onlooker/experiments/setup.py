@@ -10,7 +10,7 @@ from onlooker.experiments.facebank import find_faces
 from onlooker.experiments.manifest import Dataset, read_dataset
 from onlooker.experiments.methods import METHODS
 from onlooker.experiments.protocol import Labeling, Protocol, plan
-from onlooker.experiments.simulated import simulated_dataset
+from onlooker.experiments.simulated import simulated_datasets
 from onlooker.experiments.trial import Trial, material
 from onlooker.faces.eyes import Eyes
 
@@ -46,7 +46,7 @@ class Setup:
         """A dataset for each seed; simulated ones are made now if need be."""
         if self.data is not None:
             return (self.data,) * self.seeds
-        return tuple(simulated_dataset(seed, frames=self.frames) for seed in range(self.seeds))
+        return simulated_datasets(self.seeds, frames=self.frames)
 
     @cached_property
     def dataset(self) -> Dataset:

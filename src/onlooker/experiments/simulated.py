@@ -9,6 +9,7 @@ import hashlib
 import inspect
 import sys
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +22,7 @@ from rich.progress import Progress, TaskID
 from onlooker.checks import as_number
 from onlooker.errors import BadValue
 from onlooker.experiments.manifest import MANIFEST
+from onlooker.experiments.parallel import spread
 from onlooker.faces import film, morph, orl, scenery, simulate
 from onlooker.faces.film import Truth
 from onlooker.faces.models import cache_folder
@@ -33,19 +35,30 @@ MAKERS = (orl, morph, scenery, film, simulate)
 """The modules that decide what the pictures show."""
 
 
-def simulated_dataset(seed: int, *, frames: int | None = None, folder: Path | None = None) -> Path:
+def simulated_datasets(seeds: int, *, frames: int | None = None) -> tuple[Path, ...]:
+    """The datasets of the seeds 0, 1, and so on; those that are missing are made on all cores."""
+    missing = [seed for seed in range(seeds) if not (_kept() / _key(seed, frames)).exists()]
+    if missing:
+        make = partial(simulated_dataset, frames=frames, quiet=len(missing) > 1)
+        spread(make, missing, what="simulating cameras", cost=lambda seed: 0)
+    return tuple(simulated_dataset(seed, frames=frames) for seed in range(seeds))
+
+
+def simulated_dataset(
+    seed: int, *, frames: int | None = None, folder: Path | None = None, quiet: bool = False
+) -> Path:
     """The folder of the dataset of a seed, made first unless it is there already.
 
     frames: of each of the three films; 960 unless given.
     folder: where such datasets are kept, in the user's cache unless given.
+    quiet: whether to do without a progress bar.
 
     Other code that makes the pictures gives another folder: nothing stale is used. A dataset gets
     its name when it is complete, so an interrupted run leaves nothing that could be taken for one.
     """
-    kept = folder or cache_folder().parent / "simulated"
-    place = kept / _key(seed, frames)
+    place = (folder or _kept()) / _key(seed, frames)
     if not place.exists():
-        _make(place, seed, frames)
+        _make(place, seed, frames, quiet=quiet)
     return place
 
 
@@ -57,7 +70,7 @@ def write_simulated(folder: Path, *, seed: int = 0, frames: int | None = None) -
     return folder
 
 
-def _make(place: Path, seed: int, frames: int | None) -> None:
+def _make(place: Path, seed: int, frames: int | None, *, quiet: bool = False) -> None:
     """Beside its place first, under another name; whoever else was faster is right, too."""
     as_number("seed", seed, least=0, whole=True)
     sets = {
@@ -67,12 +80,12 @@ def _make(place: Path, seed: int, frames: int | None) -> None:
     }
     total = sum(FRAMES.values()) if frames is None else len(FRAMES) * frames
     console = Console(stderr=True)
-    bar = Progress(console=console, transient=True, disable=not console.is_terminal)
+    bar = Progress(console=console, transient=True, disable=quiet or not console.is_terminal)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".partial-", dir=place.parent) as partial, bar:
+        with TemporaryDirectory(prefix=".partial-", dir=place.parent) as unfinished, bar:
             task = bar.add_task(f"simulating cameras, seed {seed}", total=total)
-            made = Path(partial, "dataset")
+            made = Path(unfinished, "dataset")
             write_dataset(
                 made, {name: _counted(scenes, bar, task) for name, scenes in sets.items()}
             )
@@ -88,6 +101,10 @@ def _counted(scenes: Iterator[Scene], bar: Progress, task: TaskID) -> Iterator[S
     for scene in scenes:
         yield scene
         bar.advance(task)
+
+
+def _kept() -> Path:
+    return cache_folder().parent / "simulated"
 
 
 def _key(seed: int, frames: int | None) -> str:
