@@ -26,6 +26,7 @@ class Name(StrEnum):
     REGRET = "regret"
     STRANGERS = "strangers"
     QUANTIZERS = "quantizers"
+    MANIFOLD = "manifold"
     ALL = "all"
 
 
@@ -86,7 +87,7 @@ def reproduce(
     faces: Annotated[Faces, typer.Option("--faces", help="Of a frame.")] = Faces.ALL,
     vertices: Annotated[int, typer.Option("--vertices", min=1, help="The budget n_g.")] = 500,
     bandwidth: Annotated[float | None, typer.Option("--bandwidth", min=1e-9)] = None,
-    frames: Annotated[int, typer.Option("--frames", min=60, help="Of a simulated video.")] = 640,
+    frames: Annotated[int, typer.Option("--frames", min=60, help="Of a simulated video.")] = 480,
 ) -> None:
     """Work out a result of the paper again; what was interrupted goes on where it stopped.
 

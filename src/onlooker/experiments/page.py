@@ -17,7 +17,8 @@ body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem aut
 .wide {{ overflow-x: auto }} table {{ border-collapse: collapse; margin: 1rem 0 }}
 td, th {{ padding: .25rem .8rem .25rem 0; text-align: right; white-space: nowrap }}
 th {{ border-bottom: 2px solid #222 }} :is(td, th).words {{ text-align: left }}
-figure {{ margin: 1rem 0 }} svg {{ max-width: 100%; height: auto }}
+td.words {{ white-space: normal }} dd p {{ margin: 0 0 .6rem }}
+figure {{ margin: 1rem 0 }} svg {{ width: 100%; height: auto }}
 img {{ width: 32%; margin: 0 1% 1% 0 }} .note {{ color: #555 }}
 dl {{ display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1rem }} dd {{ margin: 0 }}
 dt {{ font-weight: 600 }} pre {{ background: #f4f4f4; padding: .6rem; overflow-x: auto }}

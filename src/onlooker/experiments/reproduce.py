@@ -6,12 +6,13 @@ from statistics import mean, median
 import numpy as np
 
 from onlooker import OnlineHarmonicLearner
+from onlooker.experiments.agreement import agreement
 from onlooker.experiments.curves import WORDS, operating_points
 from onlooker.experiments.curves_plot import over_cutoffs, precision_recall
 from onlooker.experiments.facebank import find_faces
 from onlooker.experiments.ledger import rows_of
 from onlooker.experiments.literal import literal_figure
-from onlooker.experiments.methods import follow, shown
+from onlooker.experiments.methods import follow, nothing, shown
 from onlooker.experiments.page import share
 from onlooker.experiments.protocol import plan
 from onlooker.experiments.section import Section
@@ -118,7 +119,7 @@ def literal_ms(trial: Trial, n_g: int) -> float:
     _, recording, crowd = material(trial.folder, trial.set, trial.eyes, trial.protocol.strangers)
     steps = plan(recording, crowd, trial.protocol)
     learner = OnlineHarmonicLearner(trial.kernel, max_vertices=n_g)
-    follow(learner, steps, lambda answer, truth: None)
+    follow(learner, steps, nothing)
     times = []
     for x in shown(steps)[-LITERAL_RUNS:]:
         step = literal_figure(learner, x)
@@ -200,6 +201,7 @@ EXPERIMENTS: dict[str, Callable[[Setup], Result]] = {
     "graph-size": graph_size,
     "strangers": strangers,
     "quantizers": quantizers,
+    "manifold": agreement,
 }
 
 

@@ -14,7 +14,7 @@ from onlooker.experiments.simulated import simulated_datasets
 from onlooker.experiments.trial import Trial, material
 from onlooker.faces.eyes import Eyes
 
-CUTOFFS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
+CUTOFFS = (1e-1, 1e-2, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Setup:
     every_face: bool = True
     bandwidth: float | None = None
     n_g: int = 500
-    frames: int = 640
+    frames: int = 480
 
     def __post_init__(self) -> None:
         if unknown := [name for name in self.methods if name not in METHODS]:
