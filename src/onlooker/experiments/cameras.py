@@ -25,13 +25,13 @@ from onlooker.baselines.nearest import NearestNeighbour
 from onlooker.evaluate import Score
 from onlooker.experiments.page import share
 from onlooker.experiments.report import write_report
-from onlooker.faces.detect import YuNet
+from onlooker.faces.detect import Detector, YuNet
 from onlooker.faces.draw import annotated
 from onlooker.faces.features import PixelFeatures
 from onlooker.faces.film import Truth
 from onlooker.faces.quality import Gate
 from onlooker.faces.recognizer import FaceRecognizer
-from onlooker.faces.records import Frame, Pixels, Sighting
+from onlooker.faces.records import FaceBox, Frame, Pixels, Sighting
 from onlooker.faces.simulate import scenario
 from onlooker.faces.sinks import AnnotatedVideo
 
@@ -62,6 +62,20 @@ class Video:
     stills: list[Pixels] = field(default_factory=list)
 
 
+class Once:
+    """A detector that remembers the last picture: labeling it and watching it take one look."""
+
+    def __init__(self, detect: Detector) -> None:
+        self._detect = detect
+        self._last: tuple[Pixels | None, tuple[FaceBox, ...]] = (None, ())
+
+    def __call__(self, pixels: Pixels) -> tuple[FaceBox, ...]:
+        """The boxes in a picture."""
+        if self._last[0] is not pixels:
+            self._last = (pixels, self._detect(pixels))
+        return self._last[1]
+
+
 class Watcher:
     """The recognizer and its rival, taught by the same few labels."""
 
@@ -69,7 +83,7 @@ class Watcher:
         self.features = PixelFeatures()
         kernel = HeatKernel(BANDWIDTH, CUTOFF, self.features.distance)
         learner = OnlineHarmonicLearner(kernel, max_vertices=VERTICES, features=self.features.tag)
-        self.detect, self.rival = YuNet(320), NearestNeighbour(kernel)
+        self.detect, self.rival = Once(YuNet(320)), NearestNeighbour(kernel)
         self.recognizer = FaceRecognizer(
             learner, detect=self.detect, features=self.features, judge=Gate()
         )
