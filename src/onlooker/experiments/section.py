@@ -44,13 +44,13 @@ class Section:
         console.print(f"[dim]The paper:[/dim] {self.paper}", highlight=False)
         console.print(f"[dim]Here:[/dim] {self.found}", highlight=False)
         same = [at for at in range(len(self.header)) if len({row[at] for row in self.rows}) == 1]
-        if len(self.rows) < 2:
-            same = []
         if same:  # a column that says one thing is a sentence, and terminals are narrow
             facts = [f"{self.header[at]} {self.rows[0][at]}" for at in same]
             console.print(f"[dim]In all rows:[/dim] {', '.join(facts)}", highlight=False)
         shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
         varied = [at for at in range(len(self.header)) if at not in same]
+        if not varied:
+            return
         for at in varied:
             words = at < self.words
             shown.add_column(self.header[at], justify="left" if words else "right", no_wrap=words)
