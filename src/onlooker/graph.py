@@ -34,6 +34,8 @@ class Event(NamedTuple):
     vertex: int
     into_slot: int = -1
     into_vertex: int = -1
+    examples: int = 1
+    """How many examples a new vertex stands for, or how many were absorbed."""
 
 
 class Near(NamedTuple):
@@ -208,7 +210,7 @@ class Graph:
         self.ids[slot] = self.next_id if vertex is None else vertex
         self.next_id = max(self.next_id, int(self.ids[slot]) + 1)
         self._connect(slot, near)
-        self._note("new", slot)
+        self._note("new", slot, multiplicity)
         if label == UNLABELED:
             self.unlabeled_count += 1
         else:
@@ -225,7 +227,7 @@ class Graph:
     def absorb(self, slot: int, times: int = 1) -> None:
         """Let a vertex stand for one more example, or for more."""
         self.multiplicity[slot] += times
-        self._note("absorbed", slot)
+        self._note("absorbed", slot, times)
 
     def drop(self, slot: int) -> None:
         """Take a vertex out, with all that it stood for."""
@@ -271,8 +273,8 @@ class Graph:
         columns = slots_where(self.label[self.rows :] != FREE)
         self.columns = columns[np.argsort(self.ids[self.rows + columns])]
 
-    def _note(self, kind: Kind, slot: int) -> None:
-        self.log.append(Event(kind, slot, int(self.ids[slot])))
+    def _note(self, kind: Kind, slot: int, examples: int = 1) -> None:
+        self.log.append(Event(kind, slot, int(self.ids[slot]), examples=int(examples)))
 
     def _connect(self, slot: int, near: Near) -> None:
         inner = self.split(near)

@@ -59,7 +59,9 @@ class Knowledge:
         """Our graph; as long as it has seen no vector, a new one for vectors like these."""
         if self.like is not None:
             return self.graph
-        return Graph(self.kernel, vectors.shape[-1], vectors.dtype, self.budget)
+        graph = Graph(self.kernel, vectors.shape[-1], vectors.dtype, self.budget)
+        graph.next_id = self.graph.next_id
+        return graph
 
     def query(self, x: ArrayLike) -> Query:
         """An example, checked and ready to be looked at."""

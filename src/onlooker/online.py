@@ -1,7 +1,7 @@
 """The online harmonic learner: the algorithm figure of Section 3, and the verbs around it."""
 
 from os import PathLike
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,9 @@ from onlooker.checks import as_name, as_number, as_rows, as_vector, is_number
 from onlooker.errors import BadValue, Incompatible, NotFound
 from onlooker.graph import FREE, UNLABELED, Event
 from onlooker.knowledge import Knowledge
-from onlooker.persistence import Saved
+from onlooker.persistence import Saved, errors_about, graph_of, state_of
 from onlooker.quantizer import ClosestPair, Quantizer
-from onlooker.records import Changes, Explanation, Prediction, Receipt, Vertices
+from onlooker.records import Changes, Entry, Explanation, Prediction, Receipt, State, Vertices
 from onlooker.similarity import Distance, HeatKernel
 from onlooker.vectors import Query
 
@@ -89,6 +89,11 @@ class OnlineHarmonicLearner:
     def radius(self) -> float:
         """R of the doubling algorithm; 0.0 until the first doubling."""
         return self._known.radius
+
+    @property
+    def next_id(self) -> int:
+        """The id that the next vertex will get; none is used twice."""
+        return self._known.graph.next_id
 
     # ---- learning and naming
 
@@ -165,6 +170,10 @@ class OnlineHarmonicLearner:
             doubled=tuple(self._radii),
         )
 
+    def entries(self) -> tuple[Entry, ...]:
+        """The same in order, with all that it takes to repeat it without solving."""
+        return tuple(self._entry(event) for event in self._log)
+
     # ---- taking back and joining
 
     def drop(self, vertex: int) -> None:
@@ -214,15 +223,7 @@ class OnlineHarmonicLearner:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to a file: arrays and a readable header, replaced as a whole."""
-        settings = {
-            "kernel": self.kernel,
-            "sink": self.sink,
-            "max_vertices": self.max_vertices,
-            "quantizer": self.quantizer,
-            "min_score": self.min_score,
-            "features": self.features,
-        }
-        Saved(settings, self.radius, list(self.names), self._known.graph).write(path)
+        Saved(self._settings(), self.state()).write(path)
 
     @classmethod
     def load(
@@ -239,13 +240,46 @@ class OnlineHarmonicLearner:
         those of the file.
         """
         saved = Saved.read(path, distance=distance, quantizer=quantizer, features=features)
-        learner = cls(**saved.settings)
-        learner._known.radius = saved.radius
-        learner._known.names = saved.names
-        learner._known.graph = saved.graph
+        with errors_about(path):
+            return cls(**saved.settings).restored(saved.state)
+
+    def state(self) -> State:
+        """Everything it has learned, as arrays; nothing is solved."""
+        return state_of(self._known.graph, list(self.names), self.radius)
+
+    def restored(self, state: State) -> Self:
+        """A new learner with these settings that has learned that, and nothing else."""
+        learner = type(self)(**self._settings())
+        known = learner._known
+        known.graph = graph_of(state, self.kernel, self.max_vertices)
+        known.names, known.radius = list(state.names), state.radius
         return learner
 
     # ---- inside
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "kernel": self.kernel,
+            "sink": self.sink,
+            "max_vertices": self.max_vertices,
+            "quantizer": self.quantizer,
+            "min_score": self.min_score,
+            "features": self.features,
+        }
+
+    def _entry(self, event: Event) -> Entry:
+        graph, kind, vertex = self._known.graph, event.kind, event.vertex
+        if kind == "merged":
+            return Entry(kind, vertex, into=event.into_vertex)
+        if event.slot < 0 or kind not in ("new", "labeled"):
+            return Entry(kind, vertex, event.examples)
+        slots = slots_where(graph.ids == vertex)
+        if not len(slots):  # merged before the call was over
+            return Entry(kind, vertex, event.examples)
+        slot = int(slots[0])
+        name = self.names[graph.label[slot]] if graph.label[slot] >= 0 else None
+        vector = graph.vectors.rows[slot].copy() if kind == "new" else None
+        return Entry(kind, vertex, event.examples, name=name, vector=vector)
 
     def _step(self, query: Query) -> Prediction:
         look = self._known.look(query)

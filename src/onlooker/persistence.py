@@ -4,7 +4,8 @@ Similarities are not saved: the distance of two vectors depends on nothing but t
 come back the same bits. Vertices are saved in slot order, so that sums are added up as before.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
@@ -17,6 +18,7 @@ from onlooker.checks import as_name, as_number, as_rows
 from onlooker.errors import BadValue, BadVector, Incompatible, SnapshotError
 from onlooker.graph import UNLABELED, Graph
 from onlooker.quantizer import ClosestPair, Doubling, Quantizer
+from onlooker.records import State
 from onlooker.similarity import Cosine, Distance, Euclidean, HeatKernel
 
 WHAT = "onlooker.OnlineHarmonicLearner"
@@ -29,13 +31,11 @@ class Saved:
     """A learner taken apart: what its constructor is given, and what it has learned since."""
 
     settings: dict[str, Any]
-    radius: float
-    names: list[str]
-    graph: Graph
+    state: State
 
     def write(self, path: str | PathLike[str]) -> None:
         """Put it into a file."""
-        settings = dict(self.settings)
+        settings, state = dict(self.settings), self.state
         kernel: HeatKernel = settings.pop("kernel")
         header = {
             "what": WHAT,
@@ -44,16 +44,15 @@ class Saved:
             "distance": repr(kernel.distance),
             **settings,
             "quantizer": repr(settings["quantizer"]),
-            "radius": self.radius,
-            "next_id": self.graph.next_id,
-            "names": self.names,
+            "radius": state.radius,
+            "next_id": state.next_id,
+            "names": state.names,
         }
-        slots = self.graph.occupied
         arrays = {
-            "ids": self.graph.ids[slots],
-            "labels": self.graph.label[slots].astype(np.int64),
-            "multiplicities": self.graph.multiplicity[slots],
-            "vectors": self.graph.vectors.rows[slots],
+            "ids": state.ids,
+            "labels": state.labels,
+            "multiplicities": state.multiplicities,
+            "vectors": state.vectors,
         }
         snapshot.write(path, header, arrays)
 
@@ -66,60 +65,93 @@ class Saved:
         quantizer: Quantizer | None,
         features: str | None,
     ) -> Self:
-        """Get it out again; what contradicts itself is refused."""
+        """Get it out again; what contradicts itself is refused, here or by `graph_of`."""
         file = snapshot.read(path)
         header: dict[str, Any] = file.header
-        try:
+        with errors_about(path):
             if header["what"] != WHAT:
                 raise SnapshotError(f"{path} holds {header['what']!r}, which is not a learner")
             if features is not None and header["features"] != features:
                 raise Incompatible(
                     f"{path} was built with features {header['features']!r}, not {features!r}"
                 )
-            kernel = HeatKernel(
-                header["bandwidth"], header["cutoff"], _by_repr(header["distance"], distance)
-            )
-            settings = {
-                "kernel": kernel,
-                "sink": as_number("sink", header["sink"], least=0),
-                "max_vertices": as_number(
-                    "max_vertices", header["max_vertices"], least=1, whole=True
-                ),
-                "quantizer": _by_repr(header["quantizer"], quantizer),
-                "min_score": as_number("min_score", header["min_score"], least=0, below=1),
-                "features": header["features"],
-            }
-            radius = as_number("radius", header["radius"], least=0)
-            names = [as_name(name) for name in header["names"]]
-            next_id = as_number("next_id", header["next_id"], least=0, below=2**62, whole=True)
-            if not isinstance(header["names"], list) or not isinstance(header["features"], str):
-                raise BadValue("names are not a list, or features not a string")
-            graph = _graph(
-                kernel,
-                file.arrays,
-                names=len(set(names)),
-                next_id=int(next_id),
-                budget=settings["max_vertices"],
-            )
-            if graph.unlabeled_count > settings["max_vertices"]:
-                raise BadValue(f"{graph.unlabeled_count} vertices exceed the budget")
-        except (KeyError, TypeError, BadValue) as error:
-            raise SnapshotError(f"{path} is not a sound learner: {error}") from error
-        return cls(settings, radius, names, graph)
+            return cls(_settings(header, distance, quantizer), _state(header, file.arrays))
 
 
-def _graph(
-    kernel: HeatKernel,
-    arrays: Mapping[str, NDArray[Any]],
-    *,
-    names: int,
-    next_id: int,
-    budget: int,
-) -> Graph:
-    ids, labels, multiplicities = columns = [
-        arrays[key] for key in ("ids", "labels", "multiplicities")
-    ]
-    vectors = arrays["vectors"]
+@contextmanager
+def errors_about(path: str | PathLike[str]) -> Iterator[None]:
+    """What a file says that cannot be true is the file's fault."""
+    try:
+        yield
+    except (KeyError, TypeError, BadValue) as error:
+        raise SnapshotError(f"{path} is not a sound learner: {error}") from error
+
+
+def state_of(graph: Graph, names: list[str], radius: float) -> State:
+    """What a graph knows, copied."""
+    slots = graph.occupied
+    return State(
+        graph.ids[slots],
+        graph.vectors.rows[slots],
+        graph.multiplicity[slots],
+        graph.label[slots].astype(np.int64),
+        names,
+        radius,
+        graph.next_id,
+    )
+
+
+def graph_of(state: State, kernel: HeatKernel, budget: int) -> Graph:
+    """The graph that a state describes; what contradicts itself is a BadValue."""
+    columns = _sound_columns(state)
+    graph = Graph(kernel, state.vectors.shape[1], state.vectors.dtype, budget)
+    for vector, vertex, label, multiplicity in zip(state.vectors, *columns, strict=True):
+        query = graph.query(vector)
+        near = graph.near(query)
+        if graph.nearest(near, 0.0) is not None:
+            raise BadValue("two vertices at the same place")
+        graph.add(query, near, label=label, multiplicity=multiplicity, vertex=vertex)
+    if graph.unlabeled_count > budget:
+        raise BadValue(f"{graph.unlabeled_count} vertices exceed the budget")
+    graph.log.clear()
+    graph.next_id = state.next_id
+    return graph
+
+
+def _settings(
+    header: Mapping[str, Any], distance: Distance | None, quantizer: Quantizer | None
+) -> dict[str, Any]:
+    if not isinstance(header["features"], str):
+        raise BadValue("features are not a string")
+    return {
+        "kernel": HeatKernel(
+            header["bandwidth"], header["cutoff"], _by_repr(header["distance"], distance)
+        ),
+        "sink": as_number("sink", header["sink"], least=0),
+        "max_vertices": as_number("max_vertices", header["max_vertices"], least=1, whole=True),
+        "quantizer": _by_repr(header["quantizer"], quantizer),
+        "min_score": as_number("min_score", header["min_score"], least=0, below=1),
+        "features": header["features"],
+    }
+
+
+def _state(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> State:
+    if not isinstance(header["names"], list):
+        raise BadValue("names are not a list")
+    return State(
+        arrays["ids"],
+        arrays["vectors"],
+        arrays["multiplicities"],
+        arrays["labels"],
+        names=[as_name(name) for name in header["names"]],
+        radius=as_number("radius", header["radius"], least=0),
+        next_id=int(as_number("next_id", header["next_id"], least=0, below=2**62, whole=True)),
+    )
+
+
+def _sound_columns(state: State) -> list[NDArray[np.int64]]:
+    ids, labels, multiplicities = columns = [state.ids, state.labels, state.multiplicities]
+    vectors, names = state.vectors, len(set(state.names))
     if vectors.ndim != 2 or vectors.dtype.kind != "f":
         raise BadVector(f"vectors of shape {vectors.shape} and type {vectors.dtype}")
     if any(column.shape != (len(vectors),) or column.dtype != np.int64 for column in columns):
@@ -128,23 +160,14 @@ def _graph(
         as_rows(vectors)
     sound = (
         len(np.unique(ids)) == len(ids)
-        and ((ids >= 0) & (ids < next_id)).all()
+        and ((ids >= 0) & (ids < state.next_id)).all()
         and ((labels >= UNLABELED) & (labels < names)).all()
         and len(np.unique(labels[labels >= 0])) == names
         and (multiplicities > 0).all()
     )
     if not sound:
         raise BadValue("ids, labels or multiplicities out of range")
-    graph = Graph(kernel, vectors.shape[1], vectors.dtype, budget)
-    for vector, vertex, label, multiplicity in zip(vectors, *columns, strict=True):
-        query = graph.query(vector)
-        near = graph.near(query)
-        if graph.nearest(near, 0.0) is not None:
-            raise BadValue("two vertices at the same place")
-        graph.add(query, near, label=label, multiplicity=multiplicity, vertex=vertex)
-    graph.log.clear()
-    graph.next_id = next_id
-    return graph
+    return columns
 
 
 def _by_repr(text: object, given: Any) -> Any:

@@ -99,6 +99,29 @@ class Changes:
     """The radius after each doubling."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """One change to the graph, with all that it takes to repeat it without solving.
+
+    The words are those of `Changes`. The last call's entries in order, applied to the vertices
+    before it, give the vertices after it.
+
+    >>> Entry("merged", vertex=7, into=3).into
+    3
+    """
+
+    kind: str
+    vertex: int
+    count: int = 1
+    """How many examples a new vertex stands for, or how many were absorbed."""
+    into: int | None = None
+    """The vertex that it was merged into."""
+    name: str | None = None
+    """Of a labeled vertex that is new or was labeled."""
+    vector: NDArray[np.floating[Any]] | None = None
+    """Of a new vertex that is still there at the end of the call."""
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What was forgotten, and which vertices were left without a path to any label.
@@ -126,3 +149,24 @@ class Vertices:
     vectors: NDArray[np.floating[Any]]
     multiplicities: NDArray[np.int64]
     names: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """What a learner has learned, as arrays: one row a vertex, in the order it adds them up.
+
+    >>> columns = np.array([4]), np.ones((1, 2)), np.array([3]), np.array([0])
+    >>> State(*columns, names=["ana"], radius=0.0, next_id=5).names
+    ['ana']
+    """
+
+    ids: NDArray[np.int64]
+    vectors: NDArray[np.floating[Any]]
+    multiplicities: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    """Places in names; -1 where unlabeled."""
+    names: list[str]
+    """In the order they were first taught."""
+    radius: float
+    next_id: int
+    """The id that the next vertex gets; none is used twice."""

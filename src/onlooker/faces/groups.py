@@ -1,0 +1,124 @@
+"""Vectors in groups: whoever is connected belongs to one group, and there are never too many.
+
+A full graph merges its closest pair. Where no two vectors are within the cutoff, that would make
+two groups one, so the vector that was not seen for longest goes instead. A group does not fall
+apart when the vertices between its ends are merged or dropped.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from onlooker.arrays import Rows, slots_where
+from onlooker.checks import as_vector
+from onlooker.errors import BadValue
+from onlooker.graph import Graph, Near
+from onlooker.persistence import graph_of, state_of
+from onlooker.quantizer import ClosestPair
+from onlooker.records import State
+from onlooker.similarity import HeatKernel
+from onlooker.vectors import Query
+
+
+class Place(NamedTuple):
+    """Of a vertex: its group, the number of its last sighting, and when that was."""
+
+    group: int
+    turn: int
+    time: float
+
+
+class Touch(NamedTuple):
+    """A vector that was looked at: whom it is connected to."""
+
+    vector: Rows
+    groups: frozenset[int]
+    graph: Graph
+    query: Query
+    near: Near
+
+
+class Groups:
+    """A graph of unlabeled vertices, each with its place.
+
+    >>> groups = Groups(HeatKernel(bandwidth=0.3, cutoff=1e-5), budget=10)
+    >>> groups.put(groups.touch([0.0]), Place(1, turn=1, time=0.0))
+    >>> groups.touch([0.1]).groups, groups.touch([9.0]).groups
+    (frozenset({1}), frozenset())
+    """
+
+    def __init__(self, kernel: HeatKernel, budget: int) -> None:
+        self.kernel, self.budget = kernel, budget
+        self.places: dict[int, Place] = {}
+        self._graph = Graph(kernel, 0, np.float64, budget)
+
+    @property
+    def alive(self) -> set[int]:
+        """The groups that there are."""
+        return {place.group for place in self.places.values()}
+
+    def touch(self, x: ArrayLike) -> Touch:
+        """Look at a vector; nothing changes."""
+        graph, rows = self._graph, self._graph.vectors.rows
+        vector = as_vector(x, like=rows if rows.shape[1] else None).copy()
+        if not rows.shape[1]:
+            graph = Graph(self.kernel, len(vector), vector.dtype, self.budget)
+        query = graph.query(vector)
+        near = graph.near(query)
+        touched = frozenset(self.places[v].group for v in graph.ids[near.slots].tolist())
+        return Touch(vector, touched, graph, query, near)
+
+    def put(self, touch: Touch, place: Place, times: int = 1) -> None:
+        """Take in what was just looked at; the groups it touches become the one of its place."""
+        self._graph = graph = touch.graph
+        at = graph.nearest(touch.near, 0.0)
+        if at is None:
+            at = graph.add(touch.query, touch.near, multiplicity=times)
+        else:
+            graph.absorb(at, times)
+        for vertex, old in self.places.items():
+            if old.group in touch.groups:
+                self.places[vertex] = old._replace(group=place.group)
+        self.places[int(graph.ids[at])] = place
+        while graph.unlabeled_count > self.budget:
+            self._shrink()
+        graph.log.clear()
+
+    def _shrink(self) -> None:
+        graph = self._graph
+        if graph.smallest_gap > self.kernel.reach**2:
+            self.drop([min(self.places, key=lambda vertex: self.places[vertex].turn)])
+            return
+        ClosestPair().shrink(graph, graph.unlabeled_count - 1, 0.0)
+        merged = graph.log[-1]
+        gone, kept = self.places.pop(merged.vertex), self.places[merged.into_vertex]
+        self.places[merged.into_vertex] = max(gone, kept, key=lambda place: place.turn)
+
+    def drop(self, vertices: Iterable[int]) -> None:
+        """Take vertices out."""
+        for vertex in vertices:
+            self._graph.drop(int(slots_where(self._graph.ids == vertex)[0]))
+            del self.places[vertex]
+        self._graph.log.clear()
+
+    def latest(self, group: int) -> tuple[int, Rows]:
+        """The vertex of a group that was seen last: the number of that sighting, and a copy."""
+        turn, vertex = max((p.turn, v) for v, p in self.places.items() if p.group == group)
+        graph = self._graph
+        return turn, graph.vectors.rows[int(slots_where(graph.ids == vertex)[0])].copy()
+
+    # ---- keeping
+
+    def state(self) -> tuple[State, list[Place]]:
+        """The graph as arrays, and the place of each of its vertices."""
+        state = state_of(self._graph, [], 0.0)
+        return state, [self.places[vertex] for vertex in state.ids.tolist()]
+
+    def restore(self, state: State, places: Sequence[Place]) -> None:
+        """Be as it was then; what contradicts itself is a BadValue, and changes nothing."""
+        if len(places) != len(state.ids):
+            raise BadValue(f"{len(state.ids)} vertices with {len(places)} places")
+        self._graph = graph_of(state, self.kernel, self.budget)
+        self.places = dict(zip(state.ids.tolist(), places, strict=True))

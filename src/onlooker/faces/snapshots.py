@@ -1,0 +1,128 @@
+"""The snapshots of a home: files that `OnlineHarmonicLearner.save` wrote, named by event.
+
+`snapshots/000000005000.snapshot` is what was known after event 5000. Each is written under a
+temporary name, synced and renamed, and holds its own SHA-256: one that does not match is passed
+over for the one before.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+
+from onlooker import snapshot
+from onlooker.errors import Incompatible, SnapshotError
+from onlooker.online import OnlineHarmonicLearner
+from onlooker.persistence import KNOWN, Saved
+
+_NAME = re.compile(r"(\d+)\.snapshot")
+PER_HORIZON = 7
+"""How many snapshots are kept between the oldest and the newest two."""
+
+
+class Snapshots:
+    """A folder of them. Only what the last process left half-written is removed at once."""
+
+    def __init__(self, folder: Path, like: OnlineHarmonicLearner) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self.damaged: dict[int, str] = {}
+        """Those that could not be read, and why."""
+        self._folder, self._like = folder, like
+        self.remove_unfinished()
+
+    def remove_unfinished(self) -> None:
+        """Temporary files of a process that was killed while writing."""
+        for path in self._folder.glob(".onlooker-*.tmp"):
+            path.unlink()
+
+    def path(self, sequence: int) -> Path:
+        """Where the snapshot of an event is."""
+        return self._folder / f"{sequence:012d}.snapshot"
+
+    def sequences(self) -> list[int]:
+        """The events that there are snapshots of, the oldest first; damaged ones too."""
+        found = (_NAME.fullmatch(path.name) for path in self._folder.iterdir())
+        return sorted(int(match[1]) for match in found if match)
+
+    def save(self, learner: OnlineHarmonicLearner, sequence: int) -> None:
+        """Write what a learner knows after an event."""
+        learner.save(self.path(sequence))
+        self.damaged.pop(sequence, None)
+
+    def newest(self, upto: int) -> tuple[int, Saved] | None:
+        """The newest good one that is not after an event."""
+        for sequence in reversed(self.sequences()):
+            if sequence <= upto and sequence not in self.damaged:
+                try:
+                    return sequence, self._read(sequence)
+                except SnapshotError as error:
+                    self.damaged[sequence] = str(error)
+        return None
+
+    def remove(self, sequences: Iterable[int]) -> int:
+        """Delete snapshots: how many."""
+        doomed = list(sequences)
+        try:
+            for sequence in doomed:
+                self.path(sequence).unlink(missing_ok=True)
+                self.damaged.pop(sequence, None)
+            if doomed:
+                self._sync()
+        except OSError as error:
+            raise SnapshotError(f"cannot delete old snapshots: {error}") from error
+        return len(doomed)
+
+    def _sync(self) -> None:
+        if os.name == "nt":  # folders cannot be opened there
+            return
+        descriptor = os.open(self._folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _read(self, sequence: int) -> Saved:
+        path, like = self.path(sequence), self._like
+        stored = snapshot.read(path).header.get("distance")
+        if stored != repr(like.kernel.distance):
+            raise Incompatible(
+                f"{path} was saved with {stored}, not with {like.kernel.distance!r}; "
+                "open this home with the features it was made with"
+            )
+        quantizer = None if like.quantizer in KNOWN else like.quantizer
+        return Saved.read(
+            path, distance=like.kernel.distance, quantizer=quantizer, features=like.features
+        )
+
+
+def adopted(
+    fresh: OnlineHarmonicLearner, path: str | PathLike[str] | None
+) -> OnlineHarmonicLearner:
+    """What a state file knows, if there is one; otherwise nothing yet."""
+    if path is None:
+        return fresh
+    return OnlineHarmonicLearner.load(
+        path,
+        distance=fresh.kernel.distance,
+        quantizer=None if fresh.quantizer in KNOWN else fresh.quantizer,
+        features=fresh.features,
+    )
+
+
+def to_keep(times: Mapping[int, float], now: float, horizon: float) -> set[int]:
+    """Which snapshots a horizon of so many seconds needs: a few, the newest two, one before it.
+
+    >>> sorted(to_keep({0: 0.0, 50: 10.0, 60: 15.0, 80: 20.0, 90: 21.0, 99: 22.0}, 22.0, 7.0))
+    [60, 80, 90, 99]
+    """
+    ordered = sorted(times)
+    before = [sequence for sequence in ordered if times[sequence] <= now - horizon]
+    oldest = before[-1] if before else ordered[0]
+    kept = {*ordered[-2:], oldest}
+    last = times[oldest]
+    for sequence in ordered:
+        if sequence > oldest and times[sequence] - last >= horizon / PER_HORIZON:
+            kept.add(sequence)
+            last = times[sequence]
+    return kept

@@ -1,0 +1,195 @@
+"""The strangers of a home: seen by its cameras, kept beside it, named into it.
+
+strangers.snapshot in the home's folder holds them, so that a restart shows the same cards. It is
+written every so many changes, when somebody is named or ignored, by `tidy` and at the end. A crash
+may lose the sightings since; nobody was promised those. A file that is damaged, or was written
+with other features, is left aside with a word in `problems`.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+from numpy.typing import ArrayLike
+
+from onlooker.errors import SnapshotError
+from onlooker.faces import strangers_file
+from onlooker.faces.cards import Card
+from onlooker.faces.correction import Corrected, wrong
+from onlooker.faces.durable import Picture
+from onlooker.faces.home import Home
+from onlooker.faces.keeping import DAY
+from onlooker.faces.strangers import Strangers
+
+FILE = "strangers.snapshot"
+
+Alert: TypeAlias = Callable[[Mapping[str, Any]], object]
+"""Hears of a new stranger: event, card, count, camera, frame, time."""
+
+
+class Visitors:
+    """Strangers that last as long as their home says; call it from the home's thread.
+
+    >>> import tempfile
+    >>> from onlooker import HeatKernel, OnlineHarmonicLearner
+    >>> def new_learner():
+    ...     return OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Home(folder, new_learner=new_learner) as home, Visitors(home, folder) as visitors:
+    ...         card = visitors.met([0.0, 0.0], camera="door", frame=0)
+    ...         visitors.name(card, "ana"), home.predict([0.1, 0.0]).label
+    (1, 'ana')
+
+    alert hears of each stranger who was seen alert_after times, once.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        folder: str | PathLike[str],
+        *,
+        alert: Alert | None = None,
+        alert_after: int = 1,
+        max_vertices: int = 300,
+        save_every: int = 200,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.problems: list[str] = []
+        """What was found damaged or could not be done, in words."""
+        self.home, self._path, self._clock = home, Path(folder, FILE), clock
+        self._alert, self._alert_after, self._save_every = alert, alert_after, save_every
+        self._features = home.learner.features
+        self.strangers = Strangers(home.learner.kernel, max_vertices=max_vertices)
+        self._saved = self.strangers.changes
+        self._open()
+
+    def _open(self) -> None:
+        for unfinished in self._path.parent.glob(".onlooker-*.tmp"):
+            unfinished.unlink()
+        if self._path.exists():
+            try:
+                strangers_file.read(self._path, self.strangers, self._features)
+            except SnapshotError as error:
+                self._problem(f"the strangers of before are not shown: {error}")
+                self._saved = -1  # faces in a file that nobody can read would never expire
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write what is not written; before the home is closed, whose lock guards the file."""
+        self._save()
+
+    # ---- the verbs
+
+    def met(
+        self,
+        vector: ArrayLike,
+        *,
+        camera: str,
+        frame: int,
+        picture: Picture = None,
+        quality: float = 0.0,
+    ) -> int:
+        """A face that the home names nobody: the number of its card."""
+        number = self.strangers.see(
+            vector,
+            time=self._clock(),
+            camera=camera,
+            frame=frame,
+            picture=picture,
+            quality=quality,
+        )
+        card = self.strangers.card(number)
+        if self._alert and card.count >= self._alert_after and self.strangers.tell(number):
+            self._alert({"event": "stranger", **told(card)})
+        if self.strangers.changes - self._saved >= self._save_every:
+            self._save()
+        return number
+
+    def cards(self, *, hidden: bool = False) -> list[Card]:
+        """One card a stranger, most seen first; the hidden ones if wanted."""
+        return self.strangers.cards(hidden=hidden)
+
+    def name(self, number: int, name: str) -> int:
+        """Teach the home who that is, and forget the stranger: how many faces were taught."""
+        taught = self.strangers.name(
+            number, name, lambda x, who, png: self.home.teach(x, who, picture=png)
+        )
+        self._erase()
+        return taught
+
+    def ignore(self, number: int) -> None:
+        """Hide a stranger, from now on."""
+        self.strangers.ignore(number)
+        self._erase()
+
+    def wrong(self, vertex: int) -> Corrected:
+        """That face of the home is somebody else: drop it, and what was learned only through it."""
+        try:
+            return wrong(self.home, vertex, self.strangers, time=self._clock())
+        finally:
+            self._save()
+
+    def tidy(self, now: float | None = None) -> int:
+        """Delete what the home keeps no longer, and write the rest: how many cards went.
+
+        Hidden strangers are remembered, without pictures, as long as sightings: who comes once a
+        day is not to be ignored once a day.
+        """
+        now, keeping = self._clock() if now is None else now, self.home.keeping
+        before = self.strangers.changes
+        gone = self.strangers.expire(
+            now - keeping.stranger_hours * 3600,
+            hidden_before=now - keeping.sighting_days * DAY,
+            now=now,
+        )
+        self._erase() if self.strangers.changes > before else self._save()
+        return gone
+
+    # ---- the file
+
+    def _save(self) -> bool:
+        """Write what has changed; what fails is told, and tried again later."""
+        if self.strangers.changes == self._saved:
+            return True
+        try:
+            strangers_file.write(self._path, self.strangers, self._features)
+        except SnapshotError as error:
+            self._problem(f"strangers are not saved: {error}")
+            return False
+        self._saved = self.strangers.changes
+        return True
+
+    def _erase(self) -> None:
+        """What is gone must be gone from the file too, even if there is no room for a new one."""
+        if not self._save():
+            self._path.unlink(missing_ok=True)
+
+    def _problem(self, words: str) -> None:
+        if words not in self.problems:
+            self.problems.append(words)
+
+
+def told(card: Card) -> dict[str, Any]:
+    """A card in a few words, for programs.
+
+    >>> from onlooker.faces.cards import Glimpse
+    >>> seen = Glimpse(12.5, "door", 310)
+    >>> told(Card(3, 50, seen, seen, ()))["camera"]
+    'door'
+    """
+    last = card.last
+    where = {"camera": last.camera, "frame": last.frame, "time": last.time}
+    return {"card": card.number, "count": card.count, **where}

@@ -1,0 +1,149 @@
+"""Killed at any point, a home comes back as if it had not been: nothing acknowledged is lost.
+
+    PYTHONPATH=tests .venv/bin/python tests/faces/test_kill.py --kills 200
+
+runs the long version. A child streams two cameras while labels arrive, and says after each call
+which step is on the disk; it is killed at random moments, started again, and goes on from what it
+finds there. Input is a function of the step, so an undisturbed learner can be asked beside.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from homes import LENGTH, png, small_learner
+from onlooker.faces.home import Home
+from onlooker.faces.journal import digest
+from onlooker.faces.keeping import Keeping
+
+KEEPING = Keeping(snapshot_every=40)
+
+
+def step(number):
+    """What happens at a step: a verb, a vector, and a name; never an outlier."""
+    rng = np.random.default_rng([5, number])
+    person = number % 3
+    home = np.random.default_rng([6, person]).normal(size=LENGTH) * 2
+    x = (home + rng.normal(size=LENGTH) * 0.2).astype(np.float32)
+    labels = number < 6 or number % 17 == 0
+    return ("teach" if labels else "observe"), x, f"person{person}"
+
+
+def perform(home, number):
+    """One step; an outlier, which writes nothing, is made a label so that every step counts."""
+    verb, x, name = step(number)
+    if verb == "observe":
+        camera = ("door", "yard")[number % 2]
+        picture = png(number) if number % 2 else None
+        if home.observe(x, camera=camera, frame=number, picture=picture).label is not None:
+            return
+    home.teach(x, name)
+
+
+def perform_plainly(learner, number):
+    """The same to a learner without a home."""
+    verb, x, name = step(number)
+    if verb == "teach" or learner.observe(x).label is None:
+        learner.teach(x, name)
+
+
+def child(folder):
+    """Open the home, say what is there, go on until killed."""
+    home = Home(folder, new_learner=small_learner, keeping=KEEPING)
+    assert not home.problems, home.problems
+    print("found", home.sequence, digest(home.learner), flush=True)
+    while True:
+        number = home.sequence
+        perform(home, number)
+        print("done", number + 1, flush=True)
+
+
+class Beside:
+    """The learner that was never killed."""
+
+    def __init__(self):
+        self.learner, self.number = small_learner(), 0
+
+    def word_after(self, number):
+        while self.number < number:
+            perform_plainly(self.learner, self.number)
+            self.number += 1
+        return digest(self.learner)
+
+
+def one_life(folder, seconds, early):
+    """Start the child and kill it after a while: the lines it got to say.
+
+    The time runs from its first word, or, early, from its very start: then it dies while opening.
+    """
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    command = [sys.executable, __file__, "--child", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        first = "" if early else process.stdout.readline()
+        killer = threading.Timer(seconds, process.kill)
+        killer.start()
+        lines = [first, *process.stdout]
+        killer.join()
+    return [line.split() for line in lines if line.endswith("\n")]
+
+
+def kill_often(folder, kills, seed):
+    """How many steps were made and how often the disk was ahead of the acknowledgement."""
+    moments, beside, last, ahead = random.Random(seed), Beside(), 0, 0
+    for kill in range(kills):
+        early = kill % 4 == 3
+        lines = one_life(
+            folder, moments.uniform(0.3, 1.0) if early else moments.random() / 4, early
+        )
+        assert lines or early, "the child could not open its home"
+        for kind, number, *rest in lines:
+            if kind == "found":
+                assert last <= int(number) <= last + 1, f"step {last} had been acknowledged"
+                assert rest[0] == beside.word_after(int(number))
+                ahead += int(number) - last
+            else:
+                assert kind == "done"
+            last = int(number)
+    with Home(folder, new_learner=small_learner, keeping=KEEPING) as home:
+        assert last <= home.sequence <= last + 1
+        assert digest(home.learner) == beside.word_after(home.sequence)
+        assert home.problems == ()
+        alive = set(home.vertices().ids.tolist())
+        assert set(home.album.vertices()) <= alive
+        for number in range(home.sequence, home.sequence + 30):
+            x = step(number)[1]
+            found, expected = home.predict(x), beside.learner.predict(x)
+            assert found.label == expected.label
+            for name, score in expected.scores.items():
+                assert found.scores[name] == pytest.approx(score, abs=1e-8)
+    return last, ahead
+
+
+def test_nothing_acknowledged_is_lost_to_kill_9(tmp_path):
+    steps, _ = kill_often(tmp_path, kills=20, seed=1)
+    assert steps > 100
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--child")
+    options = parser.parse_args()
+    if options.child:
+        child(options.child)
+    with tempfile.TemporaryDirectory() as place:
+        steps, ahead = kill_often(Path(place), options.kills, options.seed)
+    print(f"{options.kills} kills, {steps} steps: nothing acknowledged was lost; {ahead} times one")
+    print("step more was on the disk than had been acknowledged")

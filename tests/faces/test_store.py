@@ -1,0 +1,189 @@
+"""The database: its settings, its migrations, its transactions, and what it says of damage."""
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onlooker
+from onlooker.faces.journal import Event, as_change, data_of, written
+from onlooker.faces.snapshots import to_keep
+from onlooker.faces.store import MIGRATIONS, NotSaved, Store, StoreDamaged, StoreError
+from onlooker.records import Entry
+
+
+@pytest.fixture
+def store(tmp_path):
+    one = Store(tmp_path / "onlooker.db")
+    yield one
+    one.close()
+
+
+def event(sequence, kind="observe"):
+    return Event(sequence, 1.5, "door", 7, kind, '[["absorbed",3]]')
+
+
+def test_it_is_set_up_to_lose_nothing_and_to_leave_nothing(store):
+    told = {
+        name: store.run(f"PRAGMA {name}")[0][0]
+        for name in ("journal_mode", "synchronous", "secure_delete", "user_version")
+    }
+    full = 2
+    assert told == {
+        "journal_mode": "wal",
+        "synchronous": full,
+        "secure_delete": 1,
+        "user_version": len(MIGRATIONS),
+    }
+
+
+def test_nobody_else_imports_sqlite():
+    source = Path(onlooker.__file__).parent
+    users = [path.name for path in source.rglob("*.py") if "sqlite3" in imports_of(path)]
+    assert users == ["store.py"]
+
+
+def imports_of(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {line.split()[1] for line in lines if line.strip().startswith(("import ", "from "))}
+
+
+def test_a_newer_database_is_refused(tmp_path):
+    Store(tmp_path / "onlooker.db").close()
+    with sqlite3.connect(tmp_path / "onlooker.db") as connection:
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    connection.close()
+    with pytest.raises(StoreError, match="update Onlooker"):
+        Store(tmp_path / "onlooker.db")
+
+
+def test_a_migration_happens_once_and_as_a_whole(tmp_path, monkeypatch):
+    path = tmp_path / "onlooker.db"
+    Store(path).close()
+    broken = "CREATE TABLE extra (x); CREATE TABLE events (x)"
+    monkeypatch.setattr("onlooker.faces.store.MIGRATIONS", (*MIGRATIONS, broken))
+    with pytest.raises(StoreError, match="already exists"):
+        Store(path)
+    monkeypatch.setattr("onlooker.faces.store.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE extra (x)"))
+    for _ in range(2):
+        store = Store(path)
+        assert store.run("SELECT * FROM extra") == []
+        store.close()
+
+
+def with_vectors(sequence, vectors):
+    """An event that brings these, and its data."""
+    entries = [Entry("new", vertex, vector=vector) for vertex, vector in vectors.items()]
+    kind, data = data_of(entries)
+    changes = written(as_change(entry) for entry in entries)
+    return Event(sequence, 1.5, "door", 7, "merge", changes, 9, kind), data
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_events_and_vectors_come_back(store, kind):
+    vectors = {3: np.arange(4, dtype=kind), 4: np.full(4, -2.5, dtype=kind)}
+    first, data = with_vectors(1, vectors)
+    with store.transaction():
+        store.append(first, data)
+        store.append(event(2))
+    assert list(store.events(0, 9)) == [(first, True), (event(2), True)]
+    assert [e.sequence for e, _ in store.events(1, 9)] == [2]
+    found = store.vectors([1, 2, 5])
+    assert {vertex: (v.dtype, v.tobytes()) for vertex, v in found.items()} == {
+        vertex: (v.dtype, v.tobytes()) for vertex, v in vectors.items()
+    }
+    assert store.last() == (2, 0)
+    assert store.brought_a_vector(9) == 1
+
+
+@pytest.mark.parametrize("flip", ["data = zeroblob(32)", "type = '<f8'", "crc = 0", "data = x''"])
+def test_a_damaged_vector_is_left_out(store, flip):
+    one, data = with_vectors(1, {3: np.arange(4, dtype=np.float32), 4: np.ones(4, np.float32)})
+    with store.transaction():
+        store.append(one, data)
+    with store.transaction():
+        store.change(f"UPDATE events SET {flip}")
+    assert store.vectors([1]) == {}
+
+
+def test_any_flipped_bit_of_a_stored_vector_is_seen(tmp_path):
+    """SQLite's own check would let it pass."""
+    path, vector = tmp_path / "onlooker.db", np.full(64, 0.3)
+    store = Store(path)
+    with store.transaction():
+        store.append(*with_vectors(1, {3: vector, 4: np.ones(64)}))
+    store.close()
+    content = path.read_bytes()
+    start = content.index(vector.tobytes())
+    for at in (start, start + 100, start + 511):
+        damaged = bytearray(content)
+        damaged[at] ^= 8
+        path.write_bytes(damaged)
+        store = Store(path)
+        assert store.sound()
+        assert list(store.vectors([1])) == [4]
+        store.close()
+
+
+def test_an_undo_is_found(store):
+    with store.transaction():
+        for number in range(1, 8):
+            store.append(event(number, "undo" if number in (3, 5) else "observe"))
+    assert [store.last_undo(0, 7), store.last_undo(0, 4), store.last_undo(5, 7)] == [5, 3, None]
+
+
+def test_a_transaction_is_all_or_nothing(store):
+    def write(number, then):
+        with store.transaction():
+            store.append(event(number))
+            then()
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with pytest.raises(NotSaved):
+        write(1, lambda: store.append(event(1)))
+    with pytest.raises(KeyboardInterrupt):
+        write(2, interrupt)
+    assert store.last()[0] == 0
+    with store.transaction():
+        store.append(event(1))
+    assert store.last()[0] == 1
+
+
+def test_pruning_keeps_the_event_of_the_snapshot_itself(store):
+    with store.transaction():
+        for number in range(1, 6):
+            store.append(event(number))
+    assert store.prune(3) == 2
+    assert [e.sequence for e, _ in store.events(0, 9)] == [3, 4, 5]
+
+
+def test_a_file_that_is_no_database_is_damaged(tmp_path):
+    (tmp_path / "onlooker.db").write_bytes(b"not a database at all, but long enough" * 50)
+    with pytest.raises(StoreDamaged, match="not a database"):
+        Store(tmp_path / "onlooker.db")
+
+
+def test_numbers_are_noted(store):
+    assert store.noted("x") is None
+    store.note("x", 3)
+    store.note("x", 4)
+    assert store.noted("x") == 4
+    store.note("x", None)
+    assert store.noted("x") is None
+
+
+@pytest.mark.parametrize("horizon", [5.0, 10.0, 100.0, 1e6])
+def test_snapshots_are_thinned_but_reach_back_far_enough(horizon):
+    times = {sequence: float(sequence) for sequence in range(0, 1000, 3)}
+    kept = to_keep(times, now=999.0, horizon=horizon)
+    assert {996, 999} <= kept
+    assert min(kept) == 0 or times[min(kept)] <= 999 - horizon < times[min(kept) + 3]
+    assert len(kept) <= 11
+
+
+def test_a_clock_that_was_wrong_does_not_take_the_newest_snapshots():
+    times = {0: float("-inf"), 10: 5e9, 20: 100.0, 30: 200.0}
+    assert {20, 30} <= to_keep(times, now=200.0, horizon=1e6)
