@@ -31,7 +31,9 @@ from onlooker.faces.simulate import write_video
 
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
 COMMANDS = (
-    "demo", "watch", "enroll", "calibrate", "dataset simulate", "dataset record", "dataset check",
+    "demo", "watch", "serve", "enroll", "people list", "people rename", "people merge",
+    "people forget", "strangers list", "strangers name", "strangers ignore", "events", "undo",
+    "export", "import", "backup", "calibrate", "dataset simulate", "dataset record", "dataset check",
     "models", "models list", "models get", "models verify", "reproduce", "doctor",
 )  # fmt: skip
 
@@ -452,7 +454,7 @@ def test_the_example_of_the_settings_is_complete_and_right(tmp_path):
     lines = [line[2:] for line in example().splitlines() if " = " in line]
     assert len(lines) == len(KNOWN)
     (tmp_path / "onlooker.toml").write_text("\n".join(lines))
-    samples = {"people": "people", "state": "door.state", "model": "sface"}
+    samples = {"people": "people", "state": "door.state", "home": "home", "model": "sface"}
     assert settings({}).values == {**settings({"ONLOOKER_SETTINGS": os.devnull}).values, **samples}
 
 

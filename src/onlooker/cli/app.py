@@ -8,13 +8,18 @@ from typer.core import TyperGroup
 
 import onlooker
 from onlooker.cli.calibrate import calibrate_command
+from onlooker.cli.carrying import backup, bring_in, export
 from onlooker.cli.dataset import dataset
 from onlooker.cli.demo import demo
 from onlooker.cli.doctor import doctor
 from onlooker.cli.enroll import enroll
+from onlooker.cli.history import events, undo
 from onlooker.cli.models import models
 from onlooker.cli.options import one_line
+from onlooker.cli.people import people
 from onlooker.cli.reproduce import reproduce
+from onlooker.cli.serve import serve
+from onlooker.cli.strangers import strangers
 from onlooker.cli.watch import watch
 from onlooker.errors import OnlookerError
 
@@ -43,7 +48,15 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(watch)
+app.command()(serve)
 app.command()(enroll)
+app.add_typer(people, name="people")
+app.add_typer(strangers, name="strangers")
+app.command()(events)
+app.command()(undo)
+app.command()(export)
+app.command("import")(bring_in)
+app.command()(backup)
 app.command("calibrate")(calibrate_command)
 app.add_typer(dataset, name="dataset")
 app.add_typer(models, name="models")

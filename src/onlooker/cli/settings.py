@@ -21,7 +21,13 @@ BY_FEATURES = {
 """The scales that belong to the features; where strangers stay strangers."""
 
 
-SAMPLES = {"people": "people", "state": "door.state", "model": "sface", **BY_FEATURES["pixels"]}
+SAMPLES = {
+    "people": "people",
+    "state": "door.state",
+    "home": "home",
+    "model": "sface",
+    **BY_FEATURES["pixels"],
+}
 """What the example of a settings file says where there is no default."""
 
 
@@ -69,6 +75,7 @@ class Setting:
 KNOWN = (
     Setting("people", None, "Folder of labeled pictures, NAME/*.jpg or NAME.jpg."),
     Setting("state", None, "File that keeps what was learned."),
+    Setting("home", None, "Folder that keeps all that was learned, with its history."),
     Setting("features", "pixels", "What is compared.", ("pixels", "embedding")),
     Setting(
         "model",

@@ -1,0 +1,61 @@
+"""What the commands on a home share: which folder, opening it, telling what is wrong with it."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from onlooker.cli.options import one_line
+from onlooker.cli.settings import settings
+from onlooker.faces.home import Home
+from onlooker.faces.pipeline import undisturbed
+from onlooker.faces.reopening import learner_like, reopened
+from onlooker.faces.visitors import Visitors
+
+HomeOption = Annotated[
+    Path | None,
+    typer.Option("--home", metavar="DIR", help="The home; no service may be running on it."),
+]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Who.", show_default=False)]
+
+
+def folder_of(home: Path | None) -> Path:
+    """The folder of the home that is meant."""
+    chosen = settings(home=None if home is None else str(home))["home"]
+    if chosen is None:
+        raise typer.BadParameter("which home? Give --home DIR")
+    return Path(chosen)
+
+
+@contextmanager
+def opened(home: Path | None) -> Iterator[Home]:
+    """The home for the time of the block, in which Ctrl-C waits; problems are told on stderr."""
+    folder = folder_of(home)
+    learner_like(folder)  # before a folder or a lock is made where no home is
+    with undisturbed(), reopened(folder) as found:
+        yield found
+        tell(found.problems)
+
+
+@contextmanager
+def opened_with_strangers(home: Path | None) -> Iterator[Visitors]:
+    """The same, with its strangers; those that have expired are gone."""
+    with opened(home) as found, Visitors(found, folder_of(home)) as visitors:
+        visitors.tidy()
+        yield visitors
+        tell(visitors.problems)
+
+
+def tell(problems: Iterable[str]) -> None:
+    """One line each on stderr."""
+    for words in problems:
+        print(f"onlooker: {one_line(words)}", file=sys.stderr)
+
+
+def print_row(**row: Any) -> None:
+    """One line of JSON."""
+    print(json.dumps(row))

@@ -1,0 +1,167 @@
+"""`onlooker serve`: cameras, learner and pages that run for months."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from socket import socket
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onlooker.cli.options import (
+    BandwidthOption,
+    CutoffOption,
+    DetectorOption,
+    FeaturesOption,
+    ModelOption,
+    PeopleOption,
+    VerticesOption,
+    one_line,
+)
+from onlooker.cli.settings import Settings, settings
+from onlooker.cli.watch import INTERRUPTED, OneEachOption
+
+if TYPE_CHECKING:
+    from onlooker.web.station import Station
+
+NEEDED = ("fastapi", "uvicorn", "websockets")
+
+SourcesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SOURCE",
+        help="0 (a camera), rtsp://..., video.mp4, a folder; door=0 names it. More can come later.",
+        show_default=False,
+    ),
+]
+HomeOption = Annotated[
+    Path | None,
+    typer.Option("--home", metavar="DIR", help="Keeps all that was learned; made if not there."),
+]
+AdoptOption = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="FILE", help="Of `watch`: a new home begins with it."),
+]
+HostOption = Annotated[
+    str, typer.Option("--host", help="Where to listen; beyond 127.0.0.1 all needs the token.")
+]
+PortOption = Annotated[int, typer.Option("--port", min=1, max=65535, help="Where to listen.")]
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="NAME", help="Another name this computer is reached by."),
+]
+FolderOption = Annotated[
+    list[Path] | None,
+    typer.Option("--folder", metavar="DIR", help="Recordings in it may be added as cameras."),
+]
+WebhookOption = Annotated[
+    str | None,
+    typer.Option("--webhook", metavar="URL", help="Is told of each new stranger, once."),
+]
+NewTokenOption = Annotated[
+    bool, typer.Option("--new-token", help="Make another token; the old one is void.")
+]
+
+
+def serve(
+    sources: SourcesArgument = None,
+    home: HomeOption = None,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8765,
+    people: PeopleOption = None,
+    state: AdoptOption = None,
+    features: FeaturesOption = None,
+    model: ModelOption = None,
+    bandwidth: BandwidthOption = None,
+    cutoff: CutoffOption = None,
+    vertices: VerticesOption = None,
+    detector: DetectorOption = None,
+    one_each: OneEachOption = None,
+    allow: AllowOption = None,
+    folder: FolderOption = None,
+    webhook: WebhookOption = None,
+    new_token: NewTokenOption = False,
+) -> None:
+    """Watch cameras, learn, and answer programs and pages, until Ctrl-C or SIGTERM.
+
+    Nothing that was acknowledged is lost, whatever happens. A new home begins with what the state
+    file of `watch` knows, if there is one. The token is printed once, at the first start;
+    whatever changes something needs it.
+
+    Example: onlooker serve 0 --home home/ --people people/
+
+    Example: onlooker serve door=rtsp://10.0.0.5/1 --home home/ --host 0.0.0.0 --allow box.local
+    """
+    chosen = settings(
+        home=None if home is None else str(home),
+        people=None if people is None else str(people),
+        state=None if state is None else str(state),
+        features=features,
+        model=model,
+        bandwidth=bandwidth,
+        cutoff=cutoff,
+        vertices=vertices,
+        detector=detector,
+        one_each=one_each,
+    )
+    if chosen["home"] is None:
+        raise typer.BadParameter("where to keep what is learned? Give --home DIR")
+    try:
+        with _listening(host, port) as ours, _station(chosen, folder or [], webhook) as station:
+            for source in sources or []:
+                station.cameras.watch(source)
+            _serve(station, ours, Path(chosen["home"]), host, allow or [], new_token)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in NEEDED:
+            raise
+        print(
+            f'onlooker: serve needs {error.name}, not installed here: pip install "onlooker[web]"',
+            file=sys.stderr,
+        )
+        raise typer.Exit(2) from error
+
+
+def _listening(host: str, port: int) -> socket:
+    from onlooker.web.serving import listening
+
+    return listening(host, port)
+
+
+def _station(
+    chosen: Settings, folders: Sequence[Path], webhook: str | None
+) -> AbstractContextManager["Station"]:
+    from onlooker.cli.serving import opened_station
+
+    return opened_station(Path(chosen["home"]), chosen, folders, webhook)
+
+
+def _serve(
+    station: "Station", ours: socket, home: Path, host: str, allow: Sequence[str], new_token: bool
+) -> None:
+    """Until somebody ends it."""
+    from onlooker.web.app import create_app
+    from onlooker.web.security import Guard
+    from onlooker.web.serving import Server, is_loopback
+    from onlooker.web.token import Door, Token
+
+    token, text = Token.in_folder(home, new=new_token)
+    guard = Guard(Door(token), hosts=[host, *allow], public=not is_loopback(host))
+    named = f"[{host.strip('[]')}]" if ":" in host else host
+    _tell(f"http://{named}:{ours.getsockname()[1]}/", text)
+    try:
+        Server(create_app(station, guard=guard), before_end=station.hub.close).run([ours])
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _tell(where: str, token: str | None) -> None:
+    """The address, and the token if it is new."""
+    print(f"onlooker: listening on {one_line(where)}; Ctrl-C ends it", file=sys.stderr)
+    if token is not None:
+        print(
+            f"onlooker: the token, shown this once: {token}\n"
+            f"onlooker: to use the page, open {one_line(where)}login?token={token}",
+            file=sys.stderr,
+            flush=True,
+        )

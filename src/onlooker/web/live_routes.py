@@ -1,0 +1,108 @@
+"""Live: pictures as MJPEG, results over a WebSocket, and frames from a browser's own camera."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response, WebSocket, WebSocketDisconnect
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+from onlooker.errors import NotFound, OnlookerError
+from onlooker.faces.records import Frame
+from onlooker.web.answers import Result
+from onlooker.web.hub import Subscription
+from onlooker.web.models import Problem
+from onlooker.web.station import RESULTS, Station, live
+from onlooker.web.uploads import decoded
+
+BOUNDARY = "onlooker-frame"
+HEARTBEAT = 10.0
+"""Seconds after which a picture is sent again."""
+MAX_FRAME = 2 << 20
+"""Bytes of one picture from a browser."""
+TOO_LARGE, NOT_NOW = 1009, 1013
+CameraName = Annotated[str, Path(max_length=64)]
+
+
+def live_routes(station: Station) -> APIRouter:
+    """What a page shows while it happens."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get("/live/{camera}.mjpeg")
+    async def mjpeg(camera: CameraName) -> Response:
+        station.latest(camera)
+        kind = f"multipart/x-mixed-replace; boundary={BOUNDARY}"
+        return StreamingResponse(_pictures(station, camera), media_type=kind)
+
+    @routes.websocket("/api/v1/live")
+    async def results(socket: WebSocket) -> None:
+        await socket.accept()
+        with station.hub.listen(RESULTS) as news:
+            leaving = asyncio.create_task(_until_they_leave(socket, news))
+            try:
+                async for one in news:
+                    await socket.send_text(Result.of(*one).model_dump_json())
+                if not leaving.done():
+                    await socket.close(1001)
+            except (WebSocketDisconnect, RuntimeError):
+                pass  # they left
+            finally:
+                leaving.cancel()
+
+    @routes.websocket("/api/v1/browser/{camera}")
+    async def browser(socket: WebSocket, camera: str) -> None:
+        await socket.accept()
+        try:
+            with station.guest(camera):
+                await _frames_of(socket, station, camera)
+        except WebSocketDisconnect:
+            pass
+        except OnlookerError as error:
+            await socket.send_text(Problem(detail=str(error)).model_dump_json())
+            await socket.close(NOT_NOW)
+
+    return routes
+
+
+async def _frames_of(socket: WebSocket, station: Station, camera: str) -> None:
+    """Picture in, result out; a picture that cannot be used is told and skipped."""
+    begun, number = time.monotonic(), 0
+    while True:
+        data = await socket.receive_bytes()
+        if len(data) > MAX_FRAME:
+            await socket.close(TOO_LARGE, "a picture is too large")
+            return
+        try:
+            pixels = await run_in_threadpool(decoded, data)
+        except OnlookerError as error:
+            await socket.send_text(Problem(detail=str(error)).model_dump_json())
+            continue
+        frame = Frame(camera, number, time.monotonic() - begun, pixels)
+        seen = await run_in_threadpool(station.show, frame)
+        number += 1
+        result = Result.of(camera, frame.index, frame.time, seen)
+        await socket.send_text(result.model_dump_json())
+
+
+async def _until_they_leave(socket: WebSocket, news: Subscription) -> None:
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass
+    news.close()
+
+
+async def _pictures(station: Station, camera: str) -> AsyncIterator[bytes]:
+    """The newest picture as it comes, and the old one again when none does: is anybody there?"""
+    with station.hub.listen(live(camera), size=1) as news, suppress(NotFound):
+        jpeg = station.latest(camera)
+        while not news.closed:
+            if jpeg is not None:
+                yield _part(jpeg)
+            jpeg = await news.take(HEARTBEAT) or station.latest(camera)
+
+
+def _part(jpeg: bytes) -> bytes:
+    head = f"--{BOUNDARY}\r\nContent-Type: image/jpeg\r\nContent-Length: {len(jpeg)}\r\n\r\n"
+    return head.encode("ascii") + jpeg + b"\r\n"

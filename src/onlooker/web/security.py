@@ -1,0 +1,130 @@
+"""Who may ask what: the guard that every request and every socket passes before the app.
+
+In order: the Host must be ours (a foreign name that points here is an attack), no other site may
+ask through somebody's browser, the token must be right where one is needed, and no body may be
+larger than the limit.
+"""
+
+from collections.abc import Iterable
+from ipaddress import IPv6Address, ip_address
+
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
+from starlette.types import Scope
+
+from onlooker.web.token import Door, Verdict
+
+MEGABYTE = 1 << 20
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_PUSHED = "/api/v1/browser/"
+_LOGIN = "/login"
+
+
+class Refused(Exception):
+    """What is answered instead."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status, self.detail = status, detail
+
+
+class Guard:
+    """The rules of one service.
+
+    There is none without a token. public: whether it listens beyond this computer; then
+    everything needs the token, also what only reads.
+    """
+
+    def __init__(
+        self,
+        door: Door,
+        *,
+        hosts: Iterable[str] = (),
+        public: bool = False,
+        max_upload: int = 10 * MEGABYTE,
+    ) -> None:
+        self.door, self.public, self.max_upload = door, public, max_upload
+        self._hosts = LOOPBACK | {host.lower() for host in hosts}
+
+    def check(self, scope: Scope) -> None:
+        """Raise Refused if this must not pass."""
+        headers = Headers(scope=scope)
+        host = self._host(headers)
+        _refuse_other_sites(scope, headers)
+        if scope["path"] != _LOGIN and self._needs_token(scope, host):
+            self.admit(scope, token_in(headers))
+        length = headers.get("content-length", "0")
+        if not length.isascii() or not length.isdigit() or int(length[:20]) > self.max_upload:
+            raise Refused(413, self.too_large)
+
+    def admit(self, scope: Scope, token: str | None) -> None:
+        """Raise Refused if the token is not right."""
+        client = scope["client"][0] if scope.get("client") else "-"
+        verdict = self.door.look(client, token)
+        if verdict is Verdict.LATER:
+            raise Refused(429, "too many wrong tokens; wait a minute")
+        if verdict is not Verdict.RIGHT:
+            raise Refused(401, f"the token is {verdict.value}; it was printed at the first start")
+
+    @property
+    def too_large(self) -> str:
+        """What is said of a body beyond the limit."""
+        return f"at most {self.max_upload} bytes are taken"
+
+    def _host(self, headers: Headers) -> str:
+        given = headers.getlist("host")
+        host = given[0].lower() if len(given) == 1 else ""
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if name in self._hosts or (self.public and _is_address(name)):
+            return name
+        raise Refused(400, "this service does not go by that Host; see `onlooker serve --allow`")
+
+    def _needs_token(self, scope: Scope, host: str) -> bool:
+        changes = scope["type"] == "http" and scope["method"] not in _SAFE
+        pushes = scope["type"] == "websocket" and scope["path"].startswith(_PUSHED)
+        near = host in LOOPBACK and _is_loopback(scope) and not self.public
+        return changes or pushes or not near
+
+
+def token_in(headers: Headers) -> str | None:
+    """The token that a request carries: as Bearer, or in the cookie of the page."""
+    kind, _, text = headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        return text.strip() or None
+    return cookie_parser(headers.get("cookie", "")).get(cookie_name(headers))
+
+
+def cookie_name(headers: Headers) -> str:
+    """Cookies do not know ports: two services on one computer must not share theirs."""
+    port = headers.get("host", "").rpartition(":")[2]
+    return f"onlooker-{port}" if port.isdecimal() else "onlooker"
+
+
+def _refuse_other_sites(scope: Scope, headers: Headers) -> None:
+    """A page of another site may link to the first page here, and nothing else."""
+    site = headers.get("sec-fetch-site", "none")
+    visit = scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
+    if site not in ("none", "same-origin") and not (visit and scope.get("method") == "GET"):
+        raise Refused(403, "another site asks through your browser; that is refused")
+    origin = headers.get("origin")
+    own = {f"{scheme}://{headers['host'].lower()}" for scheme in ("http", "https")}
+    if origin is not None and origin.lower() not in own:
+        raise Refused(403, "another origin asks through your browser; that is refused")
+
+
+def _is_address(host: str) -> bool:
+    """An address, which no foreign name server can point here, in contrast to a name."""
+    try:
+        return bool(ip_address(host.strip("[]")))
+    except ValueError:
+        return False
+
+
+def _is_loopback(scope: Scope) -> bool:
+    try:
+        address = ip_address((scope.get("client") or ("", 0))[0])
+    except ValueError:
+        return False
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback

@@ -1,0 +1,78 @@
+"""The server: an address of our own, one process, no log of who asked what."""
+
+import socket
+from collections.abc import Callable
+from ipaddress import ip_address
+
+import uvicorn
+from fastapi import FastAPI
+
+from onlooker.errors import OnlookerError
+
+MAX_MESSAGE = 4 << 20
+"""Bytes of one WebSocket message."""
+
+
+class CannotListen(OnlookerError):
+    """An address that cannot be had."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this computer can reach an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0")
+    (True, False)
+    """
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that is ours from now on."""
+    host = host.strip("[]")
+    try:
+        family, kind, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        ours = socket.socket(family, kind)
+    except (OSError, OverflowError) as error:
+        raise CannotListen(f"cannot listen on {host}: {error}") from error
+    try:
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        ours.bind(where)
+        ours.listen(128)
+    except OSError as error:
+        ours.close()
+        raise CannotListen(
+            f"cannot listen on {host} port {port}: {error.strerror}; is another service running "
+            "there? --port chooses another"
+        ) from error
+    return ours
+
+
+class Server(uvicorn.Server):
+    """Serves until told to stop; streams are told before they are waited for."""
+
+    def __init__(self, app: FastAPI, *, before_end: Callable[[], object]) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                access_log=False,
+                log_level="warning",
+                proxy_headers=False,  # whoever says so is not nearer for it
+                server_header=False,
+                ws="websockets-sansio",
+                ws_max_size=MAX_MESSAGE,
+                ws_per_message_deflate=False,
+                lifespan="off",
+                timeout_graceful_shutdown=5,
+                timeout_keep_alive=15,
+                limit_concurrency=256,
+            )
+        )
+        self._before_end = before_end
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, then everything."""
+        self._before_end()
+        await super().shutdown(sockets)

@@ -1,0 +1,154 @@
+"""Events, undo, cameras, health and metrics."""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+
+import onlooker
+from onlooker.errors import OnlookerError
+from onlooker.faces import journal
+from onlooker.faces.home import Home
+from onlooker.web import states
+from onlooker.web.asking import asked
+from onlooker.web.metrics import TYPE, metrics
+from onlooker.web.models import LARGEST, Number
+from onlooker.web.replies import problems
+from onlooker.web.station import EVENTS, Station
+from onlooker.web.worker import Stopped
+
+HEARTBEAT = 15.0
+"""Seconds between two signs of life of a stream of events."""
+CameraName = Annotated[str, Path(max_length=64)]
+
+
+def event_routes(station: Station) -> APIRouter:
+    """What happened, as a list and as it happens."""
+    routes, people = APIRouter(tags=["events"]), station.people
+
+    @routes.get("/events", responses=problems(422))
+    async def events(
+        after: Annotated[Number, Query()] = 0,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    ) -> list[states.Event]:
+        """Changes after an event, the oldest first."""
+        found = await asked(station, lambda home: home.events(after, limit))
+        return [_event(event) for event in found]
+
+    @routes.get(
+        "/events/stream",
+        response_class=StreamingResponse,
+        responses={**problems(422), 200: {"content": {"text/event-stream": {}}}},
+    )
+    async def stream(
+        after: Annotated[Number | None, Query()] = None,
+        last_event_id: Annotated[str | None, Header()] = None,
+    ) -> StreamingResponse:
+        """The same as server-sent events: those after an event, or from now on."""
+        begin = after
+        if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
+            begin = min(int(last_event_id[:16]), LARGEST)
+        if begin is None:
+            begin = station.health.sequence
+        return StreamingResponse(_stream(station, begin), media_type="text/event-stream")
+
+    @routes.post("/undo", responses=problems(404, 422))
+    async def undo(wish: states.Undo) -> states.Sequence:
+        """Know again what was known after an event. That is an event too."""
+
+        def act(home: Home) -> states.Sequence:
+            people.undo(home, wish.to)
+            return states.Sequence(sequence=home.sequence)
+
+        return await asked(station, act)
+
+    return routes
+
+
+def camera_routes(station: Station) -> APIRouter:
+    """Cameras that are watched."""
+    routes = APIRouter(tags=["cameras"])
+
+    @routes.get("/cameras", responses=problems())
+    async def list_cameras() -> list[states.Camera]:
+        """All cameras, and how they are."""
+        return [states.Camera.model_validate(state) for state in station.camera_states]
+
+    @routes.post("/cameras", status_code=201, responses=problems(409, 422))
+    async def add_camera(new: states.NewCamera) -> states.Camera:
+        """Watch a camera: its number, its address, or a recording in a permitted folder."""
+        state = await run_in_threadpool(station.cameras.add, new.source, new.name)
+        return states.Camera.model_validate(state)
+
+    @routes.delete("/cameras/{name}", status_code=204, responses=problems(404, 422))
+    async def remove_camera(name: CameraName) -> None:
+        """Stop watching it."""
+        await run_in_threadpool(station.remove_camera, name)
+
+    return routes
+
+
+def health_routes(station: Station) -> APIRouter:
+    """How it is."""
+    routes = APIRouter(tags=["health"])
+
+    @routes.get("/health", responses=problems())
+    async def health() -> states.Health:
+        """Whether it can learn, what went wrong, and how far back an undo reaches."""
+        if not station.worker.alive:
+            raise Stopped("the home is closed")
+        home = station.health
+        failing = [one.name for one in station.camera_states if one.problem is not None]
+        well = home.read_only is None and not home.problems
+        return states.Health(
+            status="ok" if well else "degraded",
+            **dataclasses.asdict(home) | {"problems": list(home.problems)},
+            cameras_failing=failing,
+            version=onlooker.__version__,
+        )
+
+    @routes.get(
+        "/metrics",
+        response_class=Response,
+        responses={**problems(), 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    )
+    async def numbers() -> Response:
+        """Numbers for Prometheus."""
+        return Response(metrics(station), media_type=TYPE)
+
+    return routes
+
+
+async def _stream(station: Station, after: int) -> AsyncIterator[str]:
+    with station.hub.listen(EVENTS, size=1) as news:
+        yield ": welcome\n\n"
+        while not news.closed:
+            try:
+                found = await asked(station, partial(Home.events, after=after, limit=100))
+            except Stopped:
+                return
+            except OnlookerError:  # too busy, or a disk that fails: the next turn may be better
+                await asyncio.sleep(1.0)
+                continue
+            for event in found:
+                after = event.sequence
+                data = _event(event).model_dump_json()
+                yield f"id: {after}\nevent: {event.kind}\ndata: {data}\n\n"
+            if not found and await news.take(HEARTBEAT) is None:
+                yield ": still here\n\n"
+
+
+def _event(event: journal.Event) -> states.Event:
+    return states.Event(
+        sequence=event.sequence,
+        time=event.time,
+        camera=event.camera,
+        frame=event.frame,
+        kind=event.kind,
+        changes=event.changes,
+    )

@@ -1,0 +1,410 @@
+"""The commands on a home: what they print, what they change, and what they refuse."""
+
+import json
+import os
+import shutil
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from homes import LENGTH, files_with, png, small_learner, stream
+from onlooker.cli.app import app
+from onlooker.faces import backup as backing_up
+from onlooker.faces.backup import back_up
+from onlooker.faces.features import PixelFeatures
+from onlooker.faces.home import Home
+from onlooker.faces.journal import digest
+from onlooker.faces.people import everybody, merge, rename
+from onlooker.faces.reopening import reopened
+from onlooker.faces.visitors import Visitors
+from onlooker.online import OnlineHarmonicLearner
+from onlooker.similarity import HeatKernel
+
+COMMANDS = (
+    "people", "people list", "people rename", "people merge", "people forget", "strangers",
+    "strangers list", "strangers name", "strangers ignore", "events", "undo", "export", "import",
+    "backup",
+)  # fmt: skip
+STRANGER = np.full(LENGTH, 40.0, np.float32)
+
+
+@pytest.fixture(autouse=True)
+def nobodys_settings(tmp_path, monkeypatch):
+    for variable in [name for name in os.environ if name.startswith("ONLOOKER_")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A home that knows two people, has seen them, and one stranger often."""
+    folder = tmp_path / "home"
+    with Home(folder, new_learner=small_learner) as made, Visitors(made, folder) as visitors:
+        for number, (x, name) in enumerate(stream(3, 60)):
+            if number < 6:
+                made.teach(x, name, picture=png(number))
+                continue
+            picture = png(number)
+            seen = made.observe(x, camera="door", frame=number, picture=picture)
+            made.sighted(camera="door", frame=number, name=seen.label, vertex=seen.vertex)
+        for frame in range(5):
+            visitors.met(STRANGER + frame / 100, camera="door", frame=frame, picture=png(99))
+    return folder
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def rows(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def told(result, code=1):
+    """The one line on stderr of a command that failed."""
+    assert result.exit_code == code, result.output
+    (line,) = result.stderr.splitlines()
+    assert result.stdout == ""
+    return line
+
+
+def word(folder):
+    with reopened(folder) as home:
+        return digest(home.learner)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command):
+    result = run(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert f"Example: onlooker {command}" in " ".join(result.stdout.split())
+
+
+# ---- people
+
+
+def test_people_list(home):
+    found = rows("people", "list", "--home", home)
+    assert {row["name"] for row in found} == {"person0", "person1"}
+    with reopened(home) as opened:
+        known = opened.vertices()
+        assert sum(row["labeled"] for row in found) == 6
+        assert sum(row["learned"] for row in found) == known.names.count(None)
+        assert sum(row["examples"] for row in found) == known.multiplicities.sum()
+
+
+def test_rename_changes_the_name_and_nothing_else(home):
+    with reopened(home) as opened:
+        before = opened.learner.state()
+        answers = [opened.predict(x).scores for x, _ in stream(3, 12)]
+        lines = sum(seen.name == "person1" for seen in opened.album.sightings(limit=999))
+    (row,) = rows("people", "rename", "person1", "ana", "--home", home)
+    assert row["labeled"] >= 1
+    with reopened(home) as opened:
+        after = opened.learner.state()
+        assert after.names == ["ana" if name == "person1" else name for name in before.names]
+        for column in ("ids", "vectors", "multiplicities", "labels"):
+            np.testing.assert_array_equal(getattr(after, column), getattr(before, column))
+        for (x, _), scores in zip(stream(3, 12), answers, strict=True):
+            expected = [scores[name] for name in before.names]
+            assert list(opened.predict(x).scores.values()) == pytest.approx(expected, abs=1e-8)
+        names = [seen.name for seen in opened.album.sightings(limit=999)]
+        assert names.count("ana") == lines > 0
+        assert "person1" not in names
+        opened.undo(to=opened.sequence - 1)
+        assert opened.learner.state().names == before.names
+
+
+@pytest.mark.parametrize("how", ["close", "crash"])
+@pytest.mark.parametrize("act", [rename, merge])
+def test_another_name_survives(tmp_path, act, how):
+    home = Home(tmp_path, new_learner=small_learner)
+    for number, name in enumerate(("ana", "ben", "cleo", "ana")):
+        home.teach(np.full(LENGTH, float(number)), name)
+    act(home, "ana", "dora" if act is rename else "cleo")
+    home.observe(np.full(LENGTH, 0.1), camera="door", frame=1)
+    expected, names = digest(home.learner), home.learner.names
+    assert names == (("dora", "ben", "cleo") if act is rename else ("ben", "cleo"))
+    if how == "close":
+        home.close()
+    else:
+        home._chronicle.store.abandon()
+        home._chronicle._lock.release()
+    with reopened(tmp_path) as again:
+        assert digest(again.learner) == expected
+        assert again.problems == ()
+
+
+def test_merge_makes_two_names_one(home):
+    with reopened(home) as opened:
+        before = {known.name: known for known in everybody(opened.learner)}
+    first, second = before
+    (row,) = rows("people", "merge", first, second, "--home", home)
+    assert row == {"name": second, "was": first, "labeled": before[first].labeled}
+    (known,) = rows("people", "list", "--home", home)
+    assert known["name"] == second
+    for column in ("labeled", "learned", "examples"):
+        assert known[column] == sum(getattr(each, column) for each in before.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rename", "zoe", "ana"], "nobody is called 'zoe'"),
+        (["rename", "person0", "person1"], "somebody is called 'person1' already"),
+        (["rename", "person0", " "], "a name must not be empty"),
+        (["merge", "person0", "zoe"], "nobody is called 'zoe'"),
+        (["merge", "zoe", "person0"], "nobody is called 'zoe'"),
+        (["forget", "zoe"], "nobody is called 'zoe'"),
+    ],
+)
+def test_people_refused(home, arguments, words):
+    before = word(home)
+    assert words in told(run("people", *arguments, "--home", home))
+    assert word(home) == before
+
+
+def test_forget_prints_a_receipt_and_leaves_no_byte(home):
+    with reopened(home) as opened:
+        known = opened.vertices()
+        mine = [
+            row for row, name in zip(known.vectors, known.names, strict=True) if name == "person0"
+        ]
+        needles = [row.tobytes() for row in mine]
+        assert files_with(home, *needles)
+    (home / ".onlooker-killed.tmp").write_bytes(needles[0])  # by a process that is no more
+    (receipt,) = rows("people", "forget", "person0", "--home", home)
+    assert receipt["labeled"] == len(mine)
+    assert files_with(home, *needles) == []
+    assert [row["name"] for row in rows("people", "list", "--home", home)] == ["person1"]
+
+
+# ---- strangers
+
+
+def test_a_stranger_is_listed_named_and_then_known(home, tmp_path):
+    (card, *_) = rows("strangers", "list", "--home", home, "--pictures", tmp_path / "faces")
+    assert (card["count"], card["first"]["camera"], card["hidden"]) == (5, "door", False)
+    assert [Path(file).read_bytes() for file in card["files"]] == [png(99)]
+    (row,) = rows("strangers", "name", card["card"], "postman", "--home", home)
+    assert row == {"card": card["card"], "name": "postman", "taught": card["faces"]}
+    assert card["card"] not in [row["card"] for row in rows("strangers", "list", "--home", home)]
+    with reopened(home) as opened:
+        assert opened.predict(STRANGER).label == "postman"
+    assert "no stranger" in told(run("strangers", "name", card["card"], "ana", "--home", home))
+
+
+def test_an_ignored_stranger_is_only_shown_on_demand(home):
+    (card, *_) = rows("strangers", "list", "--home", home)
+    rows("strangers", "ignore", card["card"], "--home", home)
+    assert rows("strangers", "list", "--home", home) == []
+    assert rows("strangers", "list", "--hidden", "--home", home)[0]["hidden"]
+
+
+def test_a_damaged_file_of_strangers_is_told(home):
+    (home / "strangers.snapshot").write_bytes(b"x")
+    result = run("strangers", "list", "--home", home)
+    assert result.exit_code == 0
+    assert "strangers of before are not shown" in result.stderr
+
+
+# ---- events and undo
+
+
+def test_events_and_undo(home):
+    every = rows("events", "--after", 0, "--limit", 999, "--home", home)
+    assert [row["event"] for row in every] == list(range(1, len(every) + 1))
+    assert rows("events", "--limit", 3, "--home", home) == every[-3:]
+    assert (every[0]["kind"], every[-1]["camera"]) == ("teach", "door")
+    (row,) = rows("undo", "--to", 3, "--home", home)
+    assert (row["undone_to"], row["was"], row["event"]) == (3, len(every), len(every) + 1)
+    assert sum(row["labeled"] for row in rows("people", "list", "--home", home)) == 3
+    rows("undo", "--to", len(every), "--home", home)
+    assert sum(row["labeled"] for row in rows("people", "list", "--home", home)) == 6
+    assert "cannot be undone to" in told(run("undo", "--to", 9999, "--home", home))
+
+
+# ---- which home
+
+
+@pytest.mark.parametrize("command", [["people", "list"], ["strangers", "list"], ["events"]])
+def test_a_home_in_use_is_told_in_one_line(home, command, tmp_path):
+    with reopened(home):
+        assert "is in use by process" in told(run(*command, "--home", home))
+        assert "is in use by process" in told(run("backup", tmp_path / "copy", "--home", home))
+
+
+def test_a_folder_that_is_no_home_is_left_alone(tmp_path):
+    assert "nothing is not a home" in told(run("people", "list", "--home", "nothing"))
+    assert not (tmp_path / "nothing").exists()
+    (tmp_path / "some").mkdir()
+    assert "some is not a home" in told(run("people", "list", "--home", "some"))
+    assert list((tmp_path / "some").iterdir()) == []
+
+
+def test_the_home_comes_from_the_settings(home, monkeypatch):
+    assert run("people", "list").exit_code == 2
+    monkeypatch.setenv("ONLOOKER_HOME", str(home))
+    assert len(rows("people", "list")) == 2
+
+
+def test_a_home_of_pixels_needs_no_options(tmp_path):
+    features = PixelFeatures()
+    kernel = HeatKernel(0.025, 1e-8, features.distance)
+    with Home(
+        tmp_path / "pixels",
+        new_learner=lambda: OnlineHarmonicLearner(kernel, features=features.tag),
+    ) as home:
+        home.teach(np.full(96 * 96, 0.5, np.float32), "ana")
+    (row,) = rows("people", "list", "--home", tmp_path / "pixels")
+    assert row == {"name": "ana", "labeled": 1, "learned": 0, "examples": 1}
+
+
+# ---- export, import, backup
+
+
+def test_an_export_becomes_the_same_home(home, tmp_path):
+    (row,) = rows("export", "people.onlooker", "--home", home)
+    assert row["pictures"] > 0
+    assert (tmp_path / "people.onlooker").stat().st_mode & 0o077 == 0
+    rows("import", "people.onlooker", "--home", tmp_path / "new")
+    assert word(tmp_path / "new") == word(home)
+    with reopened(home) as old, reopened(tmp_path / "new") as new:
+        assert new.album.vertices() == old.album.vertices()
+        for vertex in old.album.vertices():
+            assert new.album.picture(vertex) == old.album.picture(vertex)
+    assert "exists already" in told(run("export", "people.onlooker", "--home", home))
+
+
+def test_an_export_joins_what_is_known_already(home, tmp_path):
+    other = tmp_path / "other"
+    with Home(other, new_learner=lambda: small_learner(max_vertices=50)) as made:
+        made.teach(STRANGER, "cleo")
+    rows("export", "people.onlooker", "--home", home)
+    rows("import", "people.onlooker", "--home", other)
+    assert {row["name"] for row in rows("people", "list", "--home", other)} == {
+        "cleo", "person0", "person1",
+    }  # fmt: skip
+    with reopened(home) as old, reopened(other) as new:
+        assert len(new.album.vertices()) == len(old.album.vertices())
+
+
+def test_other_features_are_refused(home, tmp_path):
+    other = tmp_path / "other"
+    kernel = HeatKernel(0.4, 1e-4)
+    with Home(other, new_learner=lambda: OnlineHarmonicLearner(kernel, features="other/8")) as made:
+        made.teach(STRANGER, "cleo")
+    rows("export", "people.onlooker", "--home", home)
+    before = word(other)
+    line = told(run("import", "people.onlooker", "--home", other))
+    assert "features 'test/8'" in line
+    assert "'other/8'" in line
+    assert word(other) == before
+
+
+def repacked(path, change, **options):
+    """An archive with other contents."""
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    change(contents)
+    with zipfile.ZipFile(path, "w", **options) as archive:
+        for name, data in contents.items():
+            archive.writestr(name, data)
+
+
+def damage(path, how):
+    raw = path.read_bytes()
+    if how == "cut":
+        path.write_bytes(raw[: len(raw) // 2])
+    elif how == "empty":
+        path.write_bytes(b"")
+    elif how == "flipped":
+        at = raw.index(b"IDAT")
+        path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
+    elif how == "compressed":
+        repacked(path, lambda contents: None, compression=zipfile.ZIP_DEFLATED)
+    elif how == "more":
+        repacked(path, lambda contents: contents.update({"../../evil": b"x"}))
+    elif how == "listed evil":
+
+        def add(contents):
+            manifest = json.loads(contents["manifest.json"])
+            empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+            manifest["files"]["../../evil"] = empty
+            contents["manifest.json"] = json.dumps(manifest).encode()
+            contents["../../evil"] = b""
+
+        repacked(path, add)
+    elif how == "replaced":
+        repacked(path, lambda contents: contents.update({max(contents): png(77)}))
+    elif how == "no manifest":
+        repacked(path, lambda contents: contents.pop("manifest.json"))
+    elif how == "odd manifest":
+        repacked(path, lambda contents: contents.update({"manifest.json": b"[1]"}))
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "cut",
+        "empty",
+        "flipped",
+        "replaced",
+        "compressed",
+        "more",
+        "listed evil",
+        "no manifest",
+        "odd manifest",
+    ],
+)
+def test_a_damaged_export_is_refused_and_nothing_is_made(home, tmp_path, how):
+    path = tmp_path / "people.onlooker"
+    rows("export", path, "--home", home)
+    damage(path, how)
+    assert "people.onlooker" in told(run("import", path, "--home", tmp_path / "new"))
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_import_does_not_move_into_a_folder_of_something_else(home, tmp_path):
+    rows("export", "people.onlooker", "--home", home)
+    assert "neither a home nor an empty folder" in told(
+        run("import", "people.onlooker", "--home", tmp_path)
+    )
+    assert "No such file" in told(run("import", "nothing.onlooker", "--home", home))
+
+
+def test_a_backup_is_the_same_home(home, tmp_path):
+    (row,) = rows("backup", tmp_path / "copy", "--home", home)
+    assert sorted(row["people"]) == ["person0", "person1"]
+    assert word(tmp_path / "copy") == word(home)
+    for command in (["events", "--limit", 999], ["strangers", "list"], ["people", "list"]):
+        assert rows(*command, "--home", tmp_path / "copy") == rows(*command, "--home", home)
+    with reopened(home) as old, reopened(tmp_path / "copy") as new:
+        assert new.album.sightings(limit=999) == old.album.sightings(limit=999)
+        assert new.album.vertices() == old.album.vertices()
+    assert "exists already" in told(run("backup", tmp_path / "copy", "--home", home))
+    assert "lies in the home itself" in told(run("backup", home / "copy", "--home", home))
+
+
+def test_a_copy_that_is_not_the_same_is_no_backup(home, tmp_path, monkeypatch):
+    def careless(source, target, **options):
+        shutil.copytree(source, target, **options)
+        path = target / "onlooker.db"
+        raw = path.read_bytes()
+        path.write_bytes(raw[:-1] + bytes([raw[-1] ^ 1]))
+
+    monkeypatch.setattr(
+        backing_up, "shutil", SimpleNamespace(**vars(shutil) | {"copytree": careless})
+    )
+    with pytest.raises(backing_up.BackupFailed, match=r"onlooker\.db was not copied as it is"):
+        back_up(home, tmp_path / "copy")
+    assert not list(tmp_path.glob("*copy*"))
+    assert not list(tmp_path.glob(".copy*"))

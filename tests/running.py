@@ -1,0 +1,25 @@
+"""A real server on a free port of this computer, for the time of a block."""
+
+import threading
+import time
+from contextlib import contextmanager
+
+from onlooker.web.serving import Server, listening
+
+
+@contextmanager
+def serving(station, app):
+    """Serves an app; gives its address."""
+    with listening("127.0.0.1", 0) as ours:
+        port = ours.getsockname()[1]
+        server = Server(app, before_end=lambda: None)
+        thread = threading.Thread(target=server.run, args=([ours],))
+        thread.start()
+        try:
+            while not server.started:
+                time.sleep(0.01)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.should_exit = True
+            thread.join(20)
+            assert not thread.is_alive()

@@ -1,0 +1,83 @@
+"""What the tests of the service share: pictures of real faces, and a station that runs."""
+
+import cv2
+import numpy as np
+from starlette.testclient import TestClient
+
+from onlooker import HeatKernel, OnlineHarmonicLearner
+from onlooker.faces.eyes import Eyes
+from onlooker.faces.home import Home
+from onlooker.faces.orl import pictures_of
+from onlooker.faces.visitors import Visitors
+from onlooker.web.app import create_app
+from onlooker.web.security import Guard
+from onlooker.web.sight import Sight
+from onlooker.web.station import Station
+from onlooker.web.token import Door, Token
+
+EYES = Eyes()
+API = "/api/v1"
+SOCKETS = f"ws://127.0.0.1:8765{API}"
+
+
+def scene(person, number=0, shift=0):
+    """A picture of one of the forty, enlarged, in front of a wall."""
+    face = cv2.resize(pictures_of(person)[number], (184, 224), interpolation=cv2.INTER_CUBIC)
+    wall = np.full((480, 640, 3), 90, np.uint8)
+    wall[120:344, 220 + shift : 404 + shift] = face[:, :, None] if face.ndim == 2 else face
+    return wall
+
+
+def encoded(pixels, suffix=".png"):
+    return cv2.imencode(suffix, pixels)[1].tobytes()
+
+
+def photo(person, number=0, shift=0, suffix=".png"):
+    return encoded(scene(person, number, shift), suffix)
+
+
+def new_learner():
+    features = EYES.features
+    return OnlineHarmonicLearner(HeatKernel(0.025, 1e-8, features.distance), features=features.tag)
+
+
+def station_in(folder, **options):
+    sight = Sight(detect=EYES.detect, features=EYES.features, judge=EYES.judge)
+    return Station(
+        lambda: Home(folder, new_learner=new_learner),
+        lambda home: Visitors(home, folder),
+        sight,
+        **options,
+    )
+
+
+def client_of(station, folder, *, token=True, near=True, **rules):
+    """Somebody on this computer, with the right token or with none."""
+    known, text = Token.in_folder(folder, new=True)
+    app = create_app(station, guard=Guard(Door(known), **rules))
+    client = TestClient(
+        app,
+        base_url="http://127.0.0.1:8765",
+        client=("127.0.0.1" if near else "10.0.0.9", 5000),
+        follow_redirects=False,
+    )
+    client.token = text
+    if token:
+        client.headers["authorization"] = f"Bearer {text}"
+    return client
+
+
+def teach(client, person, name, numbers=range(4)):
+    """Labeled pictures; what the last answer was."""
+    for number in numbers:
+        answer = client.post(f"{API}/faces", params={"name": name}, content=photo(person, number))
+        assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def recognized(client, person, number=0):
+    """What a picture that was not taught, but is much like one that was, is called."""
+    answer = client.post(f"{API}/recognize", content=photo(person, number, suffix=".jpg"))
+    assert answer.status_code == 200, answer.text
+    (face,) = answer.json()
+    return face["name"]

@@ -1,0 +1,243 @@
+"""Cameras, live views, streams of results and events, and a browser's own camera."""
+
+import asyncio
+import itertools
+import json
+import re
+import shutil
+import time
+from pathlib import Path
+from threading import Event
+
+import httpx2
+import pytest
+from starlette.websockets import WebSocketDisconnect
+
+from onlooker.faces.records import Frame
+from onlooker.faces.simulate import scenario, write_video
+from onlooker.web.hub import Hub
+from onlooker.web.live_routes import MAX_FRAME
+from running import serving
+from services import API, SOCKETS, client_of, encoded, photo, scene, station_in, teach
+
+SAMPLE = re.compile(r'onlooker_\w+\{(\w+="(\\.|[^"\\])*",?)*\} [0-9.e+-]+')
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """Two seconds of simulated people."""
+    path = tmp_path_factory.mktemp("recorded") / "door.mp4"
+    write_video(path, scenario("V1", frames=50))
+    return path
+
+
+@pytest.fixture
+def film(recorded, tmp_path):
+    """The same where cameras may come from."""
+    (tmp_path / "films").mkdir()
+    return Path(shutil.copy(recorded, tmp_path / "films"))
+
+
+def state_of(client, name):
+    return {one["name"]: one for one in client.get(f"{API}/cameras").json()}.get(name)
+
+
+def eventually(true, seconds=20.0):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if found := true():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"not within {seconds} s")
+
+
+def parts(response):
+    """The pictures of an MJPEG stream."""
+    buffer = b""
+    for chunk in response.iter_bytes():
+        buffer += chunk
+        while (end := buffer.find(b"\xff\xd9\r\n")) >= 0:
+            head, _, jpeg = buffer[: end + 2].partition(b"\r\n\r\n")
+            buffer = buffer[end + 4 :]
+            yield head, jpeg
+
+
+def test_a_camera_is_watched_and_shown(client, station, film):
+    added = client.post(f"{API}/cameras", json={"source": str(film), "name": "door"})
+    assert added.status_code == 201, added.text
+    again = client.post(f"{API}/cameras", json={"source": str(film), "name": "door"})
+    assert again.status_code == 409
+    eventually(lambda: state_of(client, "door")["frames"] >= 3)
+    with serving(station, client.app) as address:
+        with httpx2.stream("GET", f"{address}/live/door.mjpeg") as response:
+            assert response.headers["content-type"].startswith("multipart/x-mixed-replace")
+            for head, jpeg in itertools.islice(parts(response), 3):
+                assert b"image/jpeg" in head
+                assert jpeg.startswith(b"\xff\xd8")
+        assert httpx2.get(f"{address}/live/yard.mjpeg").status_code == 404
+    assert client.delete(f"{API}/cameras/door").status_code == 204
+    assert client.delete(f"{API}/cameras/door").status_code == 404
+    assert state_of(client, "door") is None
+
+
+def test_a_recording_ends(client, film):
+    client.post(f"{API}/cameras", json={"source": str(film), "name": "door"})
+    state = eventually(lambda: (s := state_of(client, "door"))["state"] == "ended" and s)
+    assert state["frames"] + state["dropped"] == 50
+    assert state["problem"] is None
+
+
+def test_a_camera_that_cannot_be_opened_is_a_state_not_a_crash(client, tmp_path):
+    (tmp_path / "films").mkdir()
+    (tmp_path / "films" / "bad.mp4").write_bytes(b"no film at all")
+    for source, name, state in (
+        (str(tmp_path / "films" / "bad.mp4"), "bad", "failed"),
+        ("rtsp://127.0.0.1:9/none", "gone", "lost"),
+        ("99", "absent", "lost"),
+    ):
+        added = client.post(f"{API}/cameras", json={"source": source, "name": name})
+        assert added.status_code == 201
+        eventually(lambda name=name, state=state: state_of(client, name)["state"] == state)
+        assert state_of(client, name)["problem"]
+    health = client.get(f"{API}/health").json()
+    assert health["status"] == "ok"
+    assert sorted(health["cameras_failing"]) == ["absent", "bad", "gone"]
+    for name in ("bad", "gone", "absent"):
+        assert client.delete(f"{API}/cameras/{name}").status_code == 204
+    missing = str(tmp_path / "films" / "missing.mp4")
+    assert client.post(f"{API}/cameras", json={"source": missing}).status_code == 422
+
+
+def test_a_password_in_an_address_is_not_shown(client):
+    source = "rtsp://me:secret@127.0.0.1:9/key"
+    added = client.post(f"{API}/cameras", json={"source": source, "name": "door"})
+    assert added.json()["address"] == "rtsp://127.0.0.1:9/..."
+    eventually(lambda: state_of(client, "door")["problem"])
+    everything = client.get(f"{API}/cameras").text + client.get(f"{API}/metrics").text
+    assert "secret" not in everything
+
+
+def test_results_arrive_over_a_websocket(client, station):
+    teach(client, 1, "ana", [0])
+    with client.websocket_connect(f"{SOCKETS}/live") as socket:
+        eventually(lambda: station.hub.listeners == 1)
+        station.show(Frame("door", 7, 0.5, scene(1)))
+        result = socket.receive_json()
+        assert (result["camera"], result["frame"]) == ("door", 7)
+        assert result["faces"][0]["name"] == "ana"
+    eventually(lambda: station.hub.listeners == 0)  # who left is not waited for
+
+
+def test_a_browsers_own_camera(client, station):
+    teach(client, 1, "ana", [0])
+    with client.websocket_connect(f"{SOCKETS}/browser/laptop") as socket:
+        for number in range(3):
+            socket.send_bytes(photo(1, suffix=".jpg"))
+            result = socket.receive_json()
+            assert (result["camera"], result["frame"]) == ("laptop", number)
+            assert result["faces"][0]["name"] == "ana"
+        assert state_of(client, "laptop")["frames"] == 3
+        socket.send_bytes(b"\xff\xd8\xff nonsense")
+        assert "picture" in socket.receive_json()["detail"]
+        with client.websocket_connect(f"{SOCKETS}/browser/laptop") as second:
+            assert "already" in second.receive_json()["detail"]
+        socket.send_bytes(bytes(MAX_FRAME + 1))
+        with pytest.raises(WebSocketDisconnect) as closed:
+            socket.receive_json()
+        assert closed.value.code == 1009
+    eventually(lambda: state_of(client, "laptop") is None)
+
+
+def test_a_browser_without_the_token_is_refused(station, tmp_path):
+    nobody = client_of(station, tmp_path / "home", token=False)
+    with (
+        pytest.raises(WebSocketDisconnect) as closed,
+        nobody.websocket_connect(f"{SOCKETS}/browser/laptop"),
+    ):
+        pass
+    assert "token" in closed.value.reason
+
+
+def events_of(lines):
+    event = {}
+    for line in lines:
+        key, _, value = line.partition(": ")
+        if line == "" and event:
+            yield event
+            event = {}
+        elif key:
+            event[key] = value
+
+
+def test_events_are_told_as_they_happen(client, station):
+    teach(client, 1, "ana", [0])
+    with (
+        serving(station, client.app) as address,
+        httpx2.stream("GET", f"{address}{API}/events/stream?after=0", timeout=20) as response,
+    ):
+        assert response.headers["content-type"].startswith("text/event-stream")
+        events = events_of(response.iter_lines())
+        first = next(events)
+        assert (first["id"], first["event"]) == ("1", "teach")
+        teach(client, 2, "ben", [0])
+        second = next(events)
+        assert json.loads(second["data"])["sequence"] == 2
+        assert json.loads(second["data"])["changes"][0][0] == "new"
+
+
+def test_metrics_can_be_read(client, station):
+    station.show(Frame('a "strange" name', 0, 0.0, scene(1)))
+    answer = client.get(f"{API}/metrics")
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = answer.text.splitlines()
+    samples = [line for line in lines if not line.startswith("#")]
+    assert all(SAMPLE.fullmatch(line) for line in samples)
+    assert any(line.startswith("onlooker_frames_total{") for line in samples)
+    assert any('as="unknown"' in line for line in samples)
+
+
+def test_who_is_slow_loses_the_oldest():
+    async def listen():
+        hub = Hub()
+        with hub.listen("news", size=2) as slow:
+            for number in range(5):
+                hub.publish("news", number)
+            return [await slow.take(1.0) for _ in range(2)], hub.lost
+
+    assert asyncio.run(listen()) == ([3, 4], 3)
+
+
+def test_too_much_work_is_refused_not_queued_for_ever(tmp_path):
+    with station_in(tmp_path / "home", waiting=2) as station:
+        client = client_of(station, tmp_path / "home")
+        go = Event()
+        blocked = station.ask(lambda home: go.wait(20))
+        eventually(blocked.running)
+        waiting = [station.ask(lambda home: home.sequence) for _ in range(2)]
+        answer = client.get(f"{API}/people")
+        assert answer.status_code == 503
+        assert answer.headers["retry-after"] == "1"
+        assert client.get(f"{API}/health").status_code == 200  # needs no turn
+        go.set()
+        assert [one.result(5) for one in waiting] == [0, 0]
+        assert client.get(f"{API}/people").status_code == 200
+
+
+def test_a_picture_of_anything_is_no_server_error(client):
+    for content in (b"", b"\x89PNG\r\n\x1a\n", photo(1)[:500], encoded(scene(1))[:-20]):
+        assert client.post(f"{API}/recognize", content=content).status_code == 422
+
+
+def test_one_odd_frame_does_not_end_a_camera(station, client, film, monkeypatch):
+    see, frames = station.sight.see, itertools.count()
+
+    def moody(home, frame):
+        if next(frames) % 2:
+            raise RuntimeError("odd")
+        return see(home, frame)
+
+    monkeypatch.setattr(station.sight, "see", moody)
+    client.post(f"{API}/cameras", json={"source": str(film), "name": "door"})
+    state = eventually(lambda: (s := state_of(client, "door"))["state"] == "ended" and s)
+    assert state["frames"] > 2
+    assert state["frames"] + state["dropped"] == 50

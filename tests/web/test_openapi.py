@@ -1,0 +1,67 @@
+"""The description of the API is true: whatever is sent, the answers are those it promises."""
+
+from contextlib import suppress
+
+import httpx2
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from running import serving
+from services import API, client_of, station_in, teach
+
+CHECKS = (
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+)
+EXAMPLES = 8
+"""For each route and mode; a hundred find no more."""
+ENDLESS = f"{API}/events/stream"
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory):
+    """A service with somebody in it: its address and token."""
+    folder = tmp_path_factory.mktemp("described") / "home"
+    with station_in(folder) as station:
+        client = client_of(station, folder)
+        teach(client, 1, "ana", [0])
+        with serving(station, client.app) as address:
+            yield address, {"Authorization": f"Bearer {client.token}"}
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+def test_no_request_is_a_server_error(described, mode):
+    address, key = described
+    description = httpx2.get(f"{address}{API}/openapi.json").json()
+    schema = schemathesis.openapi.from_dict(description)
+    tried = 0
+    for found in schema.get_all_operations():
+        operation = found.ok()
+        if operation.path == ENDLESS:
+            continue
+        tried += 1
+
+        @settings(
+            max_examples=EXAMPLES,
+            deadline=None,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=operation.as_strategy(generation_mode=mode))
+        def whatever_is_sent(case):
+            case.call_and_validate(base_url=address, headers=key, checks=CHECKS)
+
+        with suppress(Unsatisfiable):  # a route without parameters cannot be asked wrongly
+            whatever_is_sent()
+    assert tried >= 20

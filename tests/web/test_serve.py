@@ -1,0 +1,171 @@
+"""`onlooker serve` as a process of its own: token, kill, restart, a second one, the end."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx2
+import pytest
+from typer.testing import CliRunner
+
+from onlooker.cli.app import app
+from services import API, encoded, photo, scene, station_in
+
+MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as any_port:
+        return any_port.getsockname()[1]
+
+
+@contextmanager
+def served(folder, *arguments, port=None):
+    """The process, its address and what it said first; killed if it still runs at the end."""
+    port = port or free_port()
+    settings = {k: v for k, v in os.environ.items() if not k.startswith("ONLOOKER_")}
+    process = subprocess.Popen(
+        [*MAIN, "serve", *map(str, arguments), "--home", str(folder), "--port", str(port)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**settings, "XDG_CONFIG_HOME": str(folder.parent / "config")},
+        cwd=folder.parent,
+    )
+    process.address = f"http://127.0.0.1:{port}"
+    process.said = process.stderr.readline()
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait(10)
+        process.stderr.close()
+
+
+def ready(process):
+    """Wait until it answers."""
+    assert "listening on" in process.said, process.said + process.stderr.read()
+    return httpx2.Client(
+        base_url=process.address, transport=httpx2.HTTPTransport(retries=10), timeout=20
+    )
+
+
+def token_from(process):
+    found = re.search(r"shown this once: (\S+)", process.stderr.readline())
+    return {"authorization": f"Bearer {found[1]}"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "home"
+
+
+def test_what_was_acknowledged_survives_a_kill(folder, tmp_path):
+    with served(folder) as process:
+        key = token_from(process)
+        with ready(process) as client:
+            client.headers |= key
+            for number in range(3):
+                content = photo(1, number)
+                answer = client.post(f"{API}/faces", params={"name": "ana"}, content=content)
+                assert answer.status_code == 201
+            before = client.get(f"{API}/people").json(), client.get(f"{API}/events").json()
+        process.kill()
+        process.wait(10)
+    with served(folder) as process, ready(process) as client:
+        after = client.get(f"{API}/people").json(), client.get(f"{API}/events").json()
+        assert after == before
+        assert client.post(f"{API}/undo", json={"to": 1}).status_code == 401
+        assert client.post(f"{API}/undo", json={"to": 1}, headers=key).status_code == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 130
+        assert process.stderr.read() == ""  # the token is not told again, and nothing went wrong
+    assert "onlooker.db-wal" not in {path.name for path in folder.iterdir()}
+
+
+def test_a_second_service_on_one_home_refuses_and_so_does_a_taken_port(folder, tmp_path):
+    with served(folder) as first, ready(first) as client:
+        with served(folder) as second:
+            assert second.wait(20) == 1
+            assert "in use by process" in second.said
+        port = int(first.address.rpartition(":")[2])
+        with served(tmp_path / "other", port=port) as third:
+            assert third.wait(20) == 1
+            assert f"port {port}" in third.said
+            assert third.stderr.read() == ""
+        assert not (tmp_path / "other").exists()
+        assert client.get(f"{API}/health").json()["status"] == "ok"
+
+
+def test_ctrl_c_ends_live_streams_too(folder, tmp_path):
+    frames = tmp_path / "frames"
+    frames.mkdir()
+    for index in range(100):
+        (frames / f"{index:03}.png").write_bytes(encoded(scene(1, shift=index % 5)))
+    people = tmp_path / "people"
+    people.mkdir()
+    (people / "ana.png").write_bytes(photo(1))
+    arguments = (f"door={frames}", "--people", people)
+    with (
+        served(folder, *arguments) as process,
+        ready(process) as client,
+        client.stream("GET", "/live/door.mjpeg") as pictures,
+        client.stream("GET", f"{API}/events/stream?after=0") as events,
+    ):
+        assert next(pictures.iter_bytes())
+        assert next(events.iter_lines())
+        assert [one["name"] for one in client.get(f"{API}/people").json()] == ["ana"]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        assert "Traceback" not in process.stderr.read()
+
+
+def told(*arguments, code):
+    """The one line of a command that does not even begin."""
+    result = CliRunner().invoke(app, ["serve", "--port", str(free_port()), *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    return result.stderr.strip()
+
+
+def test_numbers_that_are_not_those_of_the_home_are_refused(folder, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    station_in(folder).close()
+    line = told("--home", folder, "--bandwidth", 0.5, code=1)
+    assert "was built with bandwidth 0.025, --bandwidth says 0.5" in line
+    assert not (folder / "token.json").exists()
+
+
+def test_a_source_that_is_not_there_is_one_line(folder, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert told("missing.mp4", "--home", folder, code=1).count("\n") == 0
+    assert not (folder / "token.json").exists()  # it would never have been shown
+
+
+def test_without_the_extra_it_says_what_to_install(folder, monkeypatch):
+    monkeypatch.delitem(sys.modules, "onlooker.web.serving", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert 'pip install "onlooker[web]"' in told("--home", folder, code=2)
+
+
+def test_a_large_body_is_refused_by_its_header(folder):
+    with served(folder) as process, ready(process):
+        key = token_from(process)["authorization"]
+        host, port = process.address.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=10) as raw:
+            raw.sendall(
+                f"POST {API}/recognize HTTP/1.1\r\nHost: {host}:{port}\r\n"
+                f"Authorization: {key}\r\nContent-Length: {100 << 20}\r\n\r\n".encode()
+            )
+            assert raw.recv(100).startswith(b"HTTP/1.1 413")
+
+
+def test_a_public_service_answers_nobody_without_the_token(folder):
+    with served(folder, "--host", "0.0.0.0") as process, ready(process) as client:
+        key = token_from(process)
+        assert client.get(f"{API}/people").status_code == 401
+        assert client.get(f"{API}/people", headers=key).status_code == 200
+        assert client.get("/", headers={**key, "host": "evil.example"}).status_code == 400
