@@ -33,7 +33,8 @@ MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
 COMMANDS = (
     "demo", "watch", "serve", "enroll", "people list", "people rename", "people merge",
     "people forget", "strangers list", "strangers name", "strangers ignore", "events", "undo",
-    "export", "import", "backup", "calibrate", "dataset simulate", "dataset record", "dataset check",
+    "export", "import", "backup", "calibrate", "dataset simulate", "dataset record",
+    "dataset check",
     "models", "models list", "models get", "models verify", "reproduce", "doctor",
 )  # fmt: skip
 
