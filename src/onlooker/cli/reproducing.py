@@ -37,7 +37,9 @@ def work(wanted: Sequence[str], setup: Setup) -> tuple[list[Section], list[dict[
             section, found = theory.EXPERIMENTS[each](max(setup.seeds, 10))
         section.show(console)
         sections.append(section)
-        rows += [asdict(row) for row in found]
+        # Of everything at once, the rows are those of faces, each once: results share trials.
+        if each in EXPERIMENTS or len(wanted) == 1:
+            rows += [row for row in map(asdict, found) if row not in rows]
     return sections, rows
 
 
