@@ -23,18 +23,18 @@ class Gate:
     many raises them: an evenly lit face at a webcam has a brightness around 100, a contrast
     around 40 and a sharpness around 1.5.
 
-    >>> dark = np.full((480, 640, 3), 1, np.uint8)
+    >>> dark = np.zeros((480, 640, 3), np.uint8)
     >>> str(Gate()(dark, FaceBox(100, 100, 80, 100)))
-    'too dark: 1, needs 2'
+    'too dark: 0, needs 1'
     >>> str(Gate()(dark, FaceBox(100, 100, 16, 20)))
     'too small: 16, needs 24'
     """
 
     min_size: float = 24
     """Pixels of the shorter side, as far as it lies in the picture."""
-    min_brightness: float = 2
+    min_brightness: float = 1
     """Mean of the grey box, of 255."""
-    min_contrast: float = 2.5
+    min_contrast: float = 5
     """Standard deviation of the grey box, of 255."""
     min_sharpness: float = 0.12
     """See `sharpness`."""
