@@ -24,7 +24,16 @@ def long_enough(table):
 @given(table=rows)
 def test_euclidean_is_the_plain_distance(table):
     found = squared_distances(Euclidean(), table[0], table)
-    np.testing.assert_allclose(np.sqrt(found), np.linalg.norm(table - table[0], axis=1), rtol=1e-12)
+    expected = ((table - table[0]) ** 2).sum(axis=1)
+    # A gap is rounded at the scale of both vectors, unless it is below CLOSE of that.
+    scale = (table**2).sum(axis=1) + (table[0] ** 2).sum()
+    assert (np.abs(found - expected) <= 1e-12 * expected + 4e-16 * scale).all()
+
+
+def test_a_gap_a_little_above_close_is_right_to_ten_digits():
+    table = np.array([[0.125, 8.0, 8.0], [3.532e-6, 8.0, 8.0]])
+    found = squared_distances(Euclidean(), table[0], table)
+    np.testing.assert_allclose(found[1], (table[0, 0] - table[1, 0]) ** 2, rtol=1e-10)
 
 
 @given(table=rows.map(long_enough))
