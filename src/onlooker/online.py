@@ -153,6 +153,24 @@ class OnlineHarmonicLearner:
         names = tuple(self._known.names[label] if label >= 0 else None for label in labels)
         return Vertices(*columns, names)
 
+    def owners(self) -> dict[int, str | None]:
+        """Whom each vertex is taken for, by id: one solution for all of them at once.
+
+        >>> from onlooker import HeatKernel
+        >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+        >>> learner.teach([0.0], "ana")
+        >>> _ = learner.observe([0.5])
+        >>> learner.owners()
+        {0: 'ana', 1: 'ana'}
+        """
+        graph, names = self._known.graph, self._known.names
+        ids = graph.ids[graph.occupied].tolist()
+        if not names:
+            return dict.fromkeys(ids)
+        best = walks.best_labels(graph, len(names), self.sink).tolist()
+        found = zip(ids, best, strict=True)
+        return {vertex: names[label] if label >= 0 else None for vertex, label in sorted(found)}
+
     def changes(self) -> Changes:
         """What the last call that may learn did to the graph."""
         log = self._log

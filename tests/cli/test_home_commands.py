@@ -187,6 +187,26 @@ def test_forget_prints_a_receipt_and_leaves_no_byte(home):
     assert [row["name"] for row in rows("people", "list", "--home", home)] == ["person1"]
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+def test_who_is_forgotten_leaves_no_card_from_the_time_before_they_had_a_name(home, hidden):
+    """A card is made of a face that nobody knows, and stays when somebody is taught elsewhere."""
+    known = STRANGER * 2
+    needles = [(known + frame / 100).tobytes() for frame in range(5)] + [png(55)[-60:]]
+    with reopened(home) as opened, Visitors(opened, home) as visitors:
+        for frame in range(5):
+            seen = known + frame / 100
+            card = visitors.met(seen, camera="door", frame=frame, picture=png(55))
+        if hidden:
+            visitors.ignore(card)
+        opened.teach(known, "Zebedee")
+    assert "strangers.snapshot" in files_with(home, *needles)
+    (receipt,) = rows("people", "forget", "Zebedee", "--home", home)
+    assert (receipt["labeled"], receipt["strangers"]) == (1, 1)
+    assert files_with(home, *needles, b"Zebedee") == []
+    (other,) = rows("strangers", "list", "--hidden", "--home", home)
+    assert other["count"] == 5
+
+
 # ---- strangers
 
 
@@ -382,7 +402,11 @@ def test_an_import_does_not_move_into_a_folder_of_something_else(home, tmp_path)
 
 
 def test_a_backup_is_the_same_home(home, tmp_path):
+    with reopened(home) as opened:
+        opened.tidy()
+    assert (home / "ballast").exists()
     (row,) = rows("backup", tmp_path / "copy", "--home", home)
+    assert not (tmp_path / "copy" / "ballast").exists()
     assert sorted(row["people"]) == ["person0", "person1"]
     assert word(tmp_path / "copy") == word(home)
     for command in (["events", "--limit", 999], ["strangers", "list"], ["people", "list"]):

@@ -2,11 +2,13 @@
 
 import copy
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,9 +19,11 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from homes import QUANTIZERS, files_with, png, small_learner, stream
 from onlooker import OnlineHarmonicLearner
 from onlooker.errors import BadValue, Incompatible, LabelConflict, NotFound
+from onlooker.faces.ballast import Ballast
 from onlooker.faces.home import Home
 from onlooker.faces.journal import digest
 from onlooker.faces.keeping import DAY, Keeping
+from onlooker.faces.ledger import Ledger
 from onlooker.faces.lock import HomeInUse
 from onlooker.faces.store import NotSaved, StoreDamaged, StoreError
 
@@ -37,7 +41,9 @@ class Clock:
 
 
 def opened(folder, **options):
-    home = Home(folder, **({"new_learner": small_learner} | options))
+    """A home whose time is nobody's but the test's, if the test has a clock."""
+    steady = {"steady": options["clock"]} if "clock" in options else {}
+    home = Home(folder, **({"new_learner": small_learner} | steady | options))
     home._chronicle.store.run("PRAGMA synchronous = OFF")  # nobody pulls the plug here
     return home
 
@@ -442,7 +448,7 @@ def test_undo_goes_back_to_any_event(tmp_path):
         watch(home, 8, 1, start=step)
         words[home.sequence] = digest(home.learner)
     newest = home.sequence
-    for to in (newest - 1, 20, 3, newest, 0, 31):
+    for to in (*range(newest + 1), newest - 1, 20, 3, newest, 0, 31):
         home.undo(to=to)
         words[home.sequence] = digest(home.learner)
         assert words[home.sequence] == words[to]
@@ -556,6 +562,7 @@ def test_no_byte_of_a_forgotten_person_remains(tmp_path, every):
         kept = home.album.picture(1)
         receipt = home.forget(name)
         assert files_with(tmp_path, *needles) == []
+        assert [path.stem for path in snapshots(tmp_path)] == [f"{home.sequence:012d}"]
         assert (receipt.labeled, receipt.sightings) == (4, 30)
         assert receipt.pictures >= 4
         assert receipt.events > 50
@@ -617,18 +624,67 @@ def test_a_database_set_aside_goes_with_the_forgotten(tmp_path):
 # Retention and the clock -------------------------------------------------------------------
 
 
-def test_sightings_and_strangers_expire(tmp_path):
+def test_sightings_expire(tmp_path):
     clock = Clock()
     with opened(tmp_path, clock=clock) as home:
         for number in range(4):
             home.sighted(camera="door", frame=number, name=None, vertex=None)
-            home.stranger(png(number), camera="door", frame=number)
-            clock.now += 3 * 3600
-        assert home.tidy().strangers == 2
-        assert sorted(home.album.strangers().values()) == sorted([png(2), png(3)])
-        assert home.tidy(clock.now + 29 * DAY).sightings == 0
-        assert home.tidy(clock.now + 31 * DAY).sightings == 4
-        assert home.album.strangers() == {}
+            clock.now += DAY
+        assert home.tidy(clock.now + 26 * DAY).sightings == 0
+        assert home.tidy(clock.now + 27.5 * DAY).sightings == 2
+        clock.now += 31 * DAY
+        assert home.tidy().sightings == 2
+
+
+class TwoClocks:
+    """A home with a diary, beside a clock that is set and one that cannot be."""
+
+    def __init__(self, folder):
+        self.wall, self.steady = Clock(), Clock(0.0)
+        keeping = Keeping(snapshot_every=3)
+        self.home = opened(folder, clock=self.wall, steady=self.steady, keeping=keeping)
+        for number in range(12):
+            self.home.teach(np.full(8, float(number)), "ana")
+            self.home.sighted(camera="door", frame=number, name="ana", vertex=None)
+            self.go_on(60)
+
+    def go_on(self, seconds):
+        self.wall.now += seconds
+        self.steady.now += seconds
+
+    @property
+    def lines(self):
+        return len(self.home.album.sightings())
+
+
+def test_a_clock_that_jumps_ahead_for_a_minute_deletes_nothing(tmp_path):
+    both = TwoClocks(tmp_path)
+    with both.home as home:
+        for _ in range(3):
+            both.wall.now += 365 * DAY
+            both.go_on(60)
+            home.sighted(camera="door", frame=0, name="ana", vertex=None)
+            home.teach(np.full(8, 90.0 + both.lines), "ana")
+            tidied = home.tidy()
+            assert (tidied.sightings, tidied.events) == (0, 0)
+            both.wall.now -= 365 * DAY
+            both.go_on(4000)
+            home.tidy()
+        assert both.lines == 15
+        assert home.health().oldest == 0
+        both.go_on(31 * DAY)  # what was seen in those minutes expires like everything else
+        assert home.tidy().sightings == 15
+
+
+def test_a_clock_that_was_set_is_believed_after_an_hour(tmp_path):
+    both = TwoClocks(tmp_path)
+    with both.home as home:
+        both.wall.now += 365 * DAY
+        for _ in range(6):
+            assert home.tidy().sightings == 0
+            both.go_on(600)
+        assert home.tidy().sightings == 12
+        assert both.lines == 0
 
 
 def test_a_clock_that_is_set_back_changes_nothing(tmp_path):
@@ -725,6 +781,147 @@ def test_writes_that_the_system_refuses_lose_nothing(tmp_path):
     with opened(tmp_path) as home:
         assert digest(home.learner) == word
         home.teach(np.full(8, 50.0), "later", picture=png(0, side=90))
+
+
+FILLED = """
+import os, shutil, sys
+from pathlib import Path
+import numpy as np
+from homes import files_with, png, small_learner
+from onlooker.faces.home import Home
+from onlooker.faces.journal import digest
+from onlooker.faces.keeping import Keeping
+from onlooker.faces.store import NotSaved
+
+def fill():
+    "The last byte of the disk is somebody else's."
+    with open(place / "film.mp4", "ab", buffering=0) as film:
+        for size in (1 << 16, 1 << 12, 1):
+            try:
+                while film.write(bytes(size)):
+                    pass
+            except OSError:
+                continue
+
+place = Path(sys.argv[1])
+folder = place / "home"
+keeping = Keeping(retry_seconds=0, ballast_megabytes=float(sys.argv[2]))
+home = Home(folder, new_learner=lambda: small_learner(max_vertices=200), keeping=keeping)
+face, rng = np.zeros(8, np.float32), np.random.default_rng(0)
+for number in range(100):
+    home.teach(face + number, "ana" if number % 2 else "Zebedee", picture=png(number, side=50))
+home.tidy()
+fill()
+refused = 0
+for number in range(2000):
+    near = face + np.float32(1 + number / 1e5)
+    seen = home.observe(near, camera="door", frame=number, picture=png(number, side=250))
+    assert seen.label == "ana"
+    refused += home.health().read_only is not None
+    if refused > 5:
+        break
+    fill()
+assert refused > 5, refused
+assert "full" in home.health().read_only, home.health()
+word = digest(home.learner)
+try:
+    home.teach(face + 500, "Zebedee", picture=png(1, side=90))
+except NotSaved:
+    assert digest(home.learner) == word
+try:
+    home.forget("Zebedee")
+except NotSaved as error:
+    print("not forgotten:", error)
+    raise SystemExit(3)
+assert not files_with(folder, b"Zebedee", (face + 8).tobytes())
+word = digest(home.learner)
+home.close()
+with Home(folder, new_learner=small_learner, keeping=keeping) as again:
+    assert digest(again.learner) == word
+    assert again.learner.names == ("ana",)
+    os.unlink(place / "film.mp4")
+    again.tidy()
+    assert (folder / "ballast").stat().st_size == float(sys.argv[2]) * 1e6
+    again.teach(face + 500, "ben")
+    assert again.health().read_only is None
+print("forgotten")
+"""
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """How to run a program that has a disk of its own, of some megabytes: the real thing."""
+    inside = f"mount -t tmpfs -o size=64m tmpfs {tmp_path} && exec"
+    command = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    try:
+        subprocess.run([*command, f"{inside} true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this system lets nobody mount a small disk")
+
+    def run(program, *arguments):
+        words = " ".join(map(shlex.quote, [sys.executable, "-c", program, *map(str, arguments)]))
+        return subprocess.run(
+            [*command, f"{inside} {words}"],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("megabytes", [12, 0])
+def test_on_a_disk_that_is_really_full_naming_goes_on_and_forgetting_needs_ballast(
+    tmp_path, small_disk, megabytes
+):
+    done = small_disk(FILLED, tmp_path, megabytes)
+    assert done.stderr == ""
+    told = "forgotten\n" if megabytes else "not forgotten: database or disk is full"
+    assert done.stdout.startswith(told)
+    assert done.returncode == (0 if megabytes else 3)
+
+
+@pytest.mark.parametrize("laid", [True, False])
+def test_a_refused_deletion_is_tried_again_in_the_room_of_the_ballast(tmp_path, monkeypatch, laid):
+    keeping = Keeping(ballast_megabytes=0.1)
+    with opened(tmp_path, keeping=keeping) as home:
+        home.teach(np.zeros(8), "ana")
+        home.teach(np.full(8, 7.0), "Zebedee")
+        ballast = tmp_path / "ballast"
+        if laid:
+            home.tidy()
+            assert ballast.stat().st_size == 100_000
+        append = Ledger.append
+
+        def full_disk(self, event, data=None):
+            if not laid or ballast.exists():
+                raise NotSaved("database or disk is full")
+            append(self, event, data)
+
+        monkeypatch.setattr(Ledger, "append", full_disk)
+        if not laid:
+            with pytest.raises(NotSaved, match="full"):
+                home.forget("Zebedee")
+            assert home.learner.names == ("ana", "Zebedee")
+            return
+        assert home.forget("Zebedee").labeled == 1
+        assert files_with(tmp_path, b"Zebedee", np.full(8, 7.0).tobytes()) == []
+        assert ballast.stat().st_size == 100_000
+        assert home.health().read_only is None
+
+
+def test_there_is_no_ballast_where_there_is_little_room(tmp_path, monkeypatch):
+    """And what was taken is given back as far as there is room."""
+    ballast = tmp_path / "ballast"
+    for free, size in ((3.9e5, 0), (4.1e5, 100_000), (3e5, 100_000)):
+        monkeypatch.setattr("shutil.disk_usage", lambda _, free=free: SimpleNamespace(free=free))
+        with opened(tmp_path, keeping=Keeping(ballast_megabytes=0.1)) as home:
+            home.tidy()
+        assert (ballast.stat().st_size if ballast.exists() else 0) == size
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=40_000))
+    with Ballast(ballast, 100_000).aside():
+        assert not ballast.exists()
+    assert ballast.stat().st_size == 40_000
 
 
 def test_a_home_learns_again_when_there_is_room_again(tmp_path):

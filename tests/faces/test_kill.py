@@ -7,19 +7,15 @@ which step is on the disk; it is killed at random moments, started again, and go
 finds there. Input is a function of the step, so an undisturbed learner can be asked beside.
 """
 
-import argparse
-import os
 import random
 import subprocess
 import sys
-import tempfile
 import threading
-from pathlib import Path
 
 import numpy as np
-import pytest
 
 from homes import LENGTH, png, small_learner
+from killing import assert_never_killed, environment, long_version
 from onlooker.faces.home import Home
 from onlooker.faces.journal import digest
 from onlooker.faces.keeping import Keeping
@@ -84,12 +80,8 @@ def one_life(folder, seconds, early):
 
     The time runs from its first word, or, early, from its very start: then it dies while opening.
     """
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(sys.path),
-        "OPENBLAS_NUM_THREADS": "1",
-    }
     command = [sys.executable, __file__, "--child", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
         first = "" if early else process.stdout.readline()
         killer = threading.Timer(seconds, process.kill)
         killer.start()
@@ -99,7 +91,7 @@ def one_life(folder, seconds, early):
 
 
 def kill_often(folder, kills, seed):
-    """How many steps were made and how often the disk was ahead of the acknowledgement."""
+    """How many steps were made, and how often the disk was ahead of the acknowledgement."""
     moments, beside, last, ahead = random.Random(seed), Beside(), 0, 0
     for kill in range(kills):
         early = kill % 4 == 3
@@ -117,16 +109,9 @@ def kill_often(folder, kills, seed):
             last = int(number)
     with Home(folder, new_learner=small_learner, keeping=KEEPING) as home:
         assert last <= home.sequence <= last + 1
-        assert digest(home.learner) == beside.word_after(home.sequence)
-        assert home.problems == ()
-        alive = set(home.vertices().ids.tolist())
-        assert set(home.album.vertices()) <= alive
-        for number in range(home.sequence, home.sequence + 30):
-            x = step(number)[1]
-            found, expected = home.predict(x), beside.learner.predict(x)
-            assert found.label == expected.label
-            for name, score in expected.scores.items():
-                assert found.scores[name] == pytest.approx(score, abs=1e-8)
+        beside.word_after(home.sequence)
+        probes = [step(number)[1] for number in range(home.sequence, home.sequence + 30)]
+        assert_never_killed(home, beside.learner, probes)
     return last, ahead
 
 
@@ -135,15 +120,13 @@ def test_nothing_acknowledged_is_lost_to_kill_9(tmp_path):
     assert steps > 100
 
 
+def told(folder, kills, seed):
+    """The figures in words."""
+    steps, ahead = kill_often(folder, kills, seed)
+    return f"{steps} steps, {ahead} times one more was on the disk than had been acknowledged"
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--child")
-    options = parser.parse_args()
-    if options.child:
-        child(options.child)
-    with tempfile.TemporaryDirectory() as place:
-        steps, ahead = kill_often(Path(place), options.kills, options.seed)
-    print(f"{options.kills} kills, {steps} steps: nothing acknowledged was lost; {ahead} times one")
-    print("step more was on the disk than had been acknowledged")
+    if sys.argv[1:2] == ["--child"]:
+        child(sys.argv[2])
+    long_version(__doc__, told)

@@ -1,13 +1,12 @@
 """The database: its settings, its migrations, its transactions, and what it says of damage."""
 
 import sqlite3
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import onlooker
 from onlooker.faces.journal import Event, as_change, data_of, written
+from onlooker.faces.ledger import AT_ONCE, Ledger
 from onlooker.faces.snapshots import to_keep
 from onlooker.faces.store import MIGRATIONS, NotSaved, Store, StoreDamaged, StoreError
 from onlooker.records import Entry
@@ -18,6 +17,11 @@ def store(tmp_path):
     one = Store(tmp_path / "onlooker.db")
     yield one
     one.close()
+
+
+@pytest.fixture
+def ledger(store):
+    return Ledger(store)
 
 
 def event(sequence, kind="observe"):
@@ -38,15 +42,17 @@ def test_it_is_set_up_to_lose_nothing_and_to_leave_nothing(store):
     }
 
 
-def test_nobody_else_imports_sqlite():
-    source = Path(onlooker.__file__).parent
-    users = [path.name for path in source.rglob("*.py") if "sqlite3" in imports_of(path)]
-    assert users == ["store.py"]
-
-
-def imports_of(path):
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return {line.split()[1] for line in lines if line.strip().startswith(("import ", "from "))}
+def test_an_older_database_is_brought_up_to_date(tmp_path):
+    path = tmp_path / "onlooker.db"
+    with sqlite3.connect(path) as connection:
+        connection.executescript(MIGRATIONS[0])
+        connection.execute("PRAGMA user_version = 1")
+        connection.execute("INSERT INTO meta VALUES ('kept', 7)")
+    connection.close()
+    store = Store(path)
+    assert store.noted("kept") == 7
+    assert store.run("SELECT name FROM sqlite_master WHERE name = 'strangers'") == []
+    store.close()
 
 
 def test_a_newer_database_is_refused(tmp_path):
@@ -81,30 +87,30 @@ def with_vectors(sequence, vectors):
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_events_and_vectors_come_back(store, kind):
+def test_events_and_vectors_come_back(store, ledger, kind):
     vectors = {3: np.arange(4, dtype=kind), 4: np.full(4, -2.5, dtype=kind)}
     first, data = with_vectors(1, vectors)
     with store.transaction():
-        store.append(first, data)
-        store.append(event(2))
-    assert list(store.events(0, 9)) == [(first, True), (event(2), True)]
-    assert [e.sequence for e, _ in store.events(1, 9)] == [2]
-    found = store.vectors([1, 2, 5])
+        ledger.append(first, data)
+        ledger.append(event(2))
+    assert list(ledger.events(0, 9)) == [(first, True), (event(2), True)]
+    assert [e.sequence for e, _ in ledger.events(1, 9)] == [2]
+    found = ledger.vectors([1, 2, 5])
     assert {vertex: (v.dtype, v.tobytes()) for vertex, v in found.items()} == {
         vertex: (v.dtype, v.tobytes()) for vertex, v in vectors.items()
     }
-    assert store.last() == (2, 0)
-    assert store.brought_a_vector(9) == 1
+    assert ledger.last() == (2, 0)
+    assert ledger.brought_a_vector(9) == 1
 
 
 @pytest.mark.parametrize("flip", ["data = zeroblob(32)", "type = '<f8'", "crc = 0", "data = x''"])
-def test_a_damaged_vector_is_left_out(store, flip):
+def test_a_damaged_vector_is_left_out(store, ledger, flip):
     one, data = with_vectors(1, {3: np.arange(4, dtype=np.float32), 4: np.ones(4, np.float32)})
     with store.transaction():
-        store.append(one, data)
+        ledger.append(one, data)
     with store.transaction():
         store.change(f"UPDATE events SET {flip}")
-    assert store.vectors([1]) == {}
+    assert ledger.vectors([1]) == {}
 
 
 def test_any_flipped_bit_of_a_stored_vector_is_seen(tmp_path):
@@ -112,7 +118,7 @@ def test_any_flipped_bit_of_a_stored_vector_is_seen(tmp_path):
     path, vector = tmp_path / "onlooker.db", np.full(64, 0.3)
     store = Store(path)
     with store.transaction():
-        store.append(*with_vectors(1, {3: vector, 4: np.ones(64)}))
+        Ledger(store).append(*with_vectors(1, {3: vector, 4: np.ones(64)}))
     store.close()
     content = path.read_bytes()
     start = content.index(vector.tobytes())
@@ -122,42 +128,55 @@ def test_any_flipped_bit_of_a_stored_vector_is_seen(tmp_path):
         path.write_bytes(damaged)
         store = Store(path)
         assert store.sound()
-        assert list(store.vectors([1])) == [4]
+        assert list(Ledger(store).vectors([1])) == [4]
         store.close()
 
 
-def test_an_undo_is_found(store):
+def test_an_undo_is_found(store, ledger):
     with store.transaction():
         for number in range(1, 8):
-            store.append(event(number, "undo" if number in (3, 5) else "observe"))
-    assert [store.last_undo(0, 7), store.last_undo(0, 4), store.last_undo(5, 7)] == [5, 3, None]
+            ledger.append(event(number, "undo" if number in (3, 5) else "observe"))
+    assert [ledger.last_undo(0, 7), ledger.last_undo(0, 4), ledger.last_undo(5, 7)] == [5, 3, None]
 
 
-def test_a_transaction_is_all_or_nothing(store):
+def test_a_transaction_is_all_or_nothing(store, ledger):
     def write(number, then):
         with store.transaction():
-            store.append(event(number))
+            ledger.append(event(number))
             then()
 
     def interrupt():
         raise KeyboardInterrupt
 
     with pytest.raises(NotSaved):
-        write(1, lambda: store.append(event(1)))
+        write(1, lambda: ledger.append(event(1)))
     with pytest.raises(KeyboardInterrupt):
         write(2, interrupt)
-    assert store.last()[0] == 0
+    assert ledger.last()[0] == 0
     with store.transaction():
-        store.append(event(1))
-    assert store.last()[0] == 1
+        ledger.append(event(1))
+    assert ledger.last()[0] == 1
 
 
-def test_pruning_keeps_the_event_of_the_snapshot_itself(store):
+def test_pruning_keeps_the_event_of_the_snapshot_itself(store, ledger):
     with store.transaction():
         for number in range(1, 6):
-            store.append(event(number))
-    assert store.prune(3) == 2
-    assert [e.sequence for e, _ in store.events(0, 9)] == [3, 4, 5]
+            ledger.append(event(number))
+    assert ledger.prune(3) == 2
+    assert [e.sequence for e, _ in ledger.events(0, 9)] == [3, 4, 5]
+
+
+def test_a_long_journal_is_deleted_without_a_log_as_long(store, ledger, tmp_path):
+    """On a disk that is nearly full there is no room for it."""
+    data = bytes(4000)
+    with store.transaction():
+        for number in range(1, 5 * AT_ONCE):
+            ledger.append(event(number), data)
+    store.checkpoint()
+    assert ledger.prune(5 * AT_ONCE - 1) == 5 * AT_ONCE - 2
+    whole, log = (tmp_path / name for name in ("onlooker.db", "onlooker.db-wal"))
+    assert log.stat().st_size < whole.stat().st_size / 2
+    assert [e.sequence for e, _ in ledger.events(0, 10**6)] == [5 * AT_ONCE - 1]
 
 
 def test_a_file_that_is_no_database_is_damaged(tmp_path):

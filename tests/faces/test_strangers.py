@@ -19,9 +19,10 @@ from onlooker.faces.cards import FACES
 from onlooker.faces.correction import learned_only_through, wrong
 from onlooker.faces.home import Home
 from onlooker.faces.keeping import Keeping
+from onlooker.faces.messenger import WAITING
 from onlooker.faces.strangers import Strangers
 from onlooker.faces.visitors import FILE, Visitors
-from onlooker.faces.webhook import WAITING, Webhook
+from onlooker.faces.webhook import Webhook
 
 KERNEL = HeatKernel(0.4, 1e-4)
 REACH = KERNEL.reach

@@ -77,3 +77,13 @@ def test_the_name_that_is_ahead_is_announced(votes, name):
     track = Track(1, moved(0), 0)
     track.votes.extend(votes)
     assert track.name == name
+
+
+def test_a_camera_that_left_has_no_tracks_and_the_others_keep_theirs():
+    tracks = Tracks()
+    gone = tracks.follow("door", 0, [moved(0)])[0].number
+    stays = tracks.follow("hall", 0, [moved(0)])[0].number
+    tracks.left("door")
+    tracks.left("never there")
+    assert tracks.follow("door", 1, [moved(0)])[0].number not in (gone, stays)
+    assert tracks.follow("hall", 1, [moved(0)])[0].number == stays

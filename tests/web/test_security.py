@@ -23,6 +23,12 @@ CHANGING = [
     ("POST", f"{API}/undo"),
     ("POST", f"{API}/cameras"),
     ("DELETE", f"{API}/cameras/door"),
+    ("POST", f"{API}/strangers/1/name"),
+    ("POST", f"{API}/strangers/1/ignore"),
+    ("POST", f"{API}/strangers/1/show"),
+    ("POST", f"{API}/seen/door/1/label"),
+    ("POST", f"{API}/seen/door/1/wrong"),
+    ("PUT", f"{API}/session"),
 ]
 
 
@@ -40,16 +46,24 @@ def test_whatever_changes_something_needs_the_token(nobody, method, path):
 
 
 def test_reading_on_this_computer_needs_none(nobody):
-    for path in ("/", "/page.js", f"{API}/people", f"{API}/health", f"{API}/openapi.json"):
+    for path in (
+        "/",
+        "/static/js/main.js",
+        f"{API}/people",
+        f"{API}/health",
+        f"{API}/openapi.json",
+    ):
         assert nobody.get(path).status_code == 200
 
 
-def test_beyond_this_computer_everything_needs_it(station, tmp_path):
+def test_beyond_this_computer_everything_but_the_empty_page_needs_it(station, tmp_path):
     far = client_of(station, tmp_path / "home", token=False, near=False, public=True)
-    for path in ("/", f"{API}/people", f"{API}/metrics"):
+    for path in ("/", "/static/js/main.js"):  # the form for the token is on it
+        assert far.get(path).status_code == 200
+    for path in (f"{API}/people", f"{API}/metrics", f"{API}/session", "/live/door.mjpeg"):
         assert far.get(path).status_code == 401
         right = far.get(path, headers={"authorization": f"Bearer {far.token}"})
-        assert right.status_code == 200
+        assert right.status_code == (404 if "door" in path else 200)
     with pytest.raises(WebSocketDisconnect) as closed, far.websocket_connect(f"{SOCKETS}/live"):
         pass
     assert "token" in closed.value.reason
@@ -147,7 +161,9 @@ def test_the_token_is_kept_as_a_hash_and_for_the_owner_only(tmp_path):
 def test_every_answer_carries_the_strict_headers(client):
     for path in ("/", f"{API}/people", "/nothing-here"):
         headers = client.get(path).headers
-        assert {name: headers[name] for name in HEADERS} == HEADERS
+        kept = "no-cache" if path == "/" else "no-store"
+        expected = {**HEADERS, "cache-control": kept}
+        assert {name: headers[name] for name in HEADERS} == expected
     page = client.get("/").text
     assert "<script>" not in page
     assert "http:" not in page

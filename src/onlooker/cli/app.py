@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 import onlooker
 from onlooker.cli.calibrate import calibrate_command
 from onlooker.cli.carrying import backup, bring_in, export
+from onlooker.cli.cluster import cluster
 from onlooker.cli.dataset import dataset
 from onlooker.cli.demo import demo
 from onlooker.cli.doctor import doctor
@@ -60,6 +61,7 @@ app.command()(backup)
 app.command("calibrate")(calibrate_command)
 app.add_typer(dataset, name="dataset")
 app.add_typer(models, name="models")
+app.add_typer(cluster, name="cluster")
 app.command()(reproduce)
 app.command()(doctor)
 

@@ -62,8 +62,8 @@ def enroll(
     if name is not None and not files:
         raise typer.BadParameter(f"which files show {name}? Give them after the name")
     chosen = settings(
-        people=None if people is None else str(people),
-        state=None if state is None else str(state),
+        people=people,
+        state=state,
         features=features,
         model=model,
         bandwidth=bandwidth,

@@ -25,7 +25,7 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Who.", show_d
 
 def folder_of(home: Path | None) -> Path:
     """The folder of the home that is meant."""
-    chosen = settings(home=None if home is None else str(home))["home"]
+    chosen = settings(home=home)["home"]
     if chosen is None:
         raise typer.BadParameter("which home? Give --home DIR")
     return Path(chosen)

@@ -52,6 +52,10 @@ CutoffOption = Annotated[
 VerticesOption = Annotated[
     int | None, typer.Option("--vertices", help="Faces kept besides the labeled ones. [500]")
 ]
+OneEachOption = Annotated[
+    bool | None,
+    typer.Option("--one-each/--not-one-each", help="Two faces in a frame are two people."),
+]
 
 
 def one_line(what: object) -> str:

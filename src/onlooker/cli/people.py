@@ -66,5 +66,5 @@ def forget_person(name: NameArgument, home: HomeOption = None) -> None:
 
     Example: onlooker people forget ana --home home/
     """
-    with opened_with_strangers(home) as visitors:  # which leaves no half-written file of theirs
-        print_row(**asdict(visitors.home.forget(name)))
+    with opened_with_strangers(home) as visitors:
+        print_row(**asdict(visitors.forget(name)))

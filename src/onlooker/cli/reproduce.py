@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from onlooker.cli.engines import engine
 from onlooker.cli.options import DetectorOption, FeaturesOption, ModelOption
 from onlooker.cli.settings import settings
 from onlooker.errors import BadValue
@@ -27,6 +28,7 @@ class Name(StrEnum):
     STRANGERS = "strangers"
     QUANTIZERS = "quantizers"
     MANIFOLD = "manifold"
+    MERGING = "merging"
     ALL = "all"
 
 
@@ -67,6 +69,10 @@ SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="0 to N-1.")]
 StrangersOption = Annotated[
     int, typer.Option("--strangers", min=0, help="Stranger pictures that join each set.")
 ]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option("--cluster", metavar="ADDRESS", help="Of a Ray to run on; local: one of its own."),
+]
 
 
 def reproduce(
@@ -88,12 +94,17 @@ def reproduce(
     vertices: Annotated[int, typer.Option("--vertices", min=1, help="The budget n_g.")] = 500,
     bandwidth: Annotated[float | None, typer.Option("--bandwidth", min=1e-9)] = None,
     frames: Annotated[int, typer.Option("--frames", min=60, help="Of a simulated video.")] = 480,
+    cluster: ClusterOption = None,
 ) -> None:
     """Work out a result of the paper again; what was interrupted goes on where it stopped.
 
     Example: onlooker reproduce results --data frames/ --seeds 5 --json rows.json
 
     Example: onlooker reproduce all
+
+    On a cluster, all machines must see the data and one cache of Onlooker; rows are the same.
+
+    Example: onlooker reproduce results --cluster 10.0.0.1:6379
     """
     try:
         from onlooker.cli.reproducing import report, work
@@ -126,7 +137,8 @@ def reproduce(
         **given,
     )
     wanted = [each.value for each in Name if name in (each, Name.ALL) and each is not Name.ALL]
-    sections, rows = work(wanted, setup)
+    with engine(cluster):
+        sections, rows = work(wanted, setup)
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / f"{name}.html"
     page.write_text(report(sections, setup), encoding="utf-8")

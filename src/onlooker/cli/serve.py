@@ -9,23 +9,28 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from onlooker.cli.alerts import Alerts
 from onlooker.cli.options import (
     BandwidthOption,
     CutoffOption,
     DetectorOption,
     FeaturesOption,
     ModelOption,
+    OneEachOption,
     PeopleOption,
     VerticesOption,
     one_line,
 )
 from onlooker.cli.settings import Settings, settings
-from onlooker.cli.watch import INTERRUPTED, OneEachOption
+from onlooker.cli.site_view import sites_of
+from onlooker.cli.watch import INTERRUPTED
 
 if TYPE_CHECKING:
+    from onlooker.web.sites import Sites
     from onlooker.web.station import Station
 
-NEEDED = ("fastapi", "uvicorn", "websockets")
+NEEDED = {"fastapi": "web", "uvicorn": "web", "websockets": "web", "paho": "mqtt"}
+"""The extra that brings it."""
 
 SourcesArgument = Annotated[
     list[str] | None,
@@ -59,8 +64,29 @@ WebhookOption = Annotated[
     str | None,
     typer.Option("--webhook", metavar="URL", help="Is told of each new stranger, once."),
 ]
+MqttOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mqtt",
+        metavar="URL",
+        help="The same for Home Assistant: mqtt://[user@]host[:port][/prefix], or mqtts. "
+        "The password is in ONLOOKER_MQTT_PASSWORD.",
+    ),
+]
+PasswordOption = Annotated[
+    Path | None,
+    typer.Option("--mqtt-password-file", metavar="FILE", help="Or in the first line of a file."),
+]
 NewTokenOption = Annotated[
     bool, typer.Option("--new-token", help="Make another token; the old one is void.")
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="HOST:PORT|FILE",
+        help="Of a Ray, or the configuration: the page shows its sites.",
+    ),
 ]
 
 
@@ -81,22 +107,26 @@ def serve(
     allow: AllowOption = None,
     folder: FolderOption = None,
     webhook: WebhookOption = None,
+    mqtt: MqttOption = None,
+    mqtt_password_file: PasswordOption = None,
     new_token: NewTokenOption = False,
+    cluster: ClusterOption = None,
 ) -> None:
     """Watch cameras, learn, and answer programs and pages, until Ctrl-C or SIGTERM.
 
     Nothing that was acknowledged is lost, whatever happens. A new home begins with what the state
     file of `watch` knows, if there is one. The token is printed once, at the first start;
-    whatever changes something needs it.
+    whatever changes something needs it. Who is in the folder of people is taught once: whoever
+    is forgotten stays so.
 
     Example: onlooker serve 0 --home home/ --people people/
 
     Example: onlooker serve door=rtsp://10.0.0.5/1 --home home/ --host 0.0.0.0 --allow box.local
     """
     chosen = settings(
-        home=None if home is None else str(home),
-        people=None if people is None else str(people),
-        state=None if state is None else str(state),
+        home=home,
+        people=people,
+        state=state,
         features=features,
         model=model,
         bandwidth=bandwidth,
@@ -108,15 +138,24 @@ def serve(
     if chosen["home"] is None:
         raise typer.BadParameter("where to keep what is learned? Give --home DIR")
     try:
-        with _listening(host, port) as ours, _station(chosen, folder or [], webhook) as station:
+        alerts = Alerts(webhook, mqtt, mqtt_password_file)
+        with (
+            sites_of(cluster) as sites,
+            _listening(host, port) as ours,
+            _station(chosen, folder or [], alerts) as station,
+        ):
             for source in sources or []:
                 station.cameras.watch(source)
-            _serve(station, ours, Path(chosen["home"]), host, allow or [], new_token)
+            for words in station.cameras.resume():
+                print(f"onlooker: {one_line(words)}", file=sys.stderr)
+            _serve(station, ours, Path(chosen["home"]), host, allow or [], new_token, sites)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in NEEDED:
+        extra = NEEDED.get((error.name or "").partition(".")[0])
+        if extra is None:
             raise
         print(
-            f'onlooker: serve needs {error.name}, not installed here: pip install "onlooker[web]"',
+            f"onlooker: serve needs {error.name}, not installed here: "
+            f'pip install "onlooker[{extra}]"',
             file=sys.stderr,
         )
         raise typer.Exit(2) from error
@@ -129,28 +168,40 @@ def _listening(host: str, port: int) -> socket:
 
 
 def _station(
-    chosen: Settings, folders: Sequence[Path], webhook: str | None
+    chosen: Settings, folders: Sequence[Path], alerts: Alerts
 ) -> AbstractContextManager["Station"]:
     from onlooker.cli.serving import opened_station
 
-    return opened_station(Path(chosen["home"]), chosen, folders, webhook)
+    return opened_station(Path(chosen["home"]), chosen, folders, alerts)
 
 
 def _serve(
-    station: "Station", ours: socket, home: Path, host: str, allow: Sequence[str], new_token: bool
+    station: "Station",
+    ours: socket,
+    home: Path,
+    host: str,
+    allow: Sequence[str],
+    new_token: bool,
+    sites: "Sites",
 ) -> None:
     """Until somebody ends it."""
+    from onlooker.faces.pipeline import undisturbed
     from onlooker.web.app import create_app
     from onlooker.web.security import Guard
     from onlooker.web.serving import Server, is_loopback
     from onlooker.web.token import Door, Token
 
-    token, text = Token.in_folder(home, new=new_token)
-    guard = Guard(Door(token), hosts=[host, *allow], public=not is_loopback(host))
-    named = f"[{host.strip('[]')}]" if ":" in host else host
-    _tell(f"http://{named}:{ours.getsockname()[1]}/", text)
     try:
-        Server(create_app(station, guard=guard), before_end=station.hub.close).run([ours])
+        # A token that was made must be told, and the code that builds the routes swallows Ctrl-C.
+        with undisturbed():
+            token, text = Token.in_folder(home, new=new_token)
+            guard = Guard(Door(token), hosts=[host, *allow], public=not is_loopback(host))
+            server = Server(
+                create_app(station, guard=guard, sites=sites), before_end=station.hub.close
+            )
+            named = f"[{host.strip('[]')}]" if ":" in host else host
+            _tell(f"http://{named}:{ours.getsockname()[1]}/", text)
+        server.run([ours])
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
 

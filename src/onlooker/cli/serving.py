@@ -1,32 +1,39 @@
 """From settings to a station: the home with its learner, the people in a folder, the eyes."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
+from onlooker.cli.alerts import Alerts
 from onlooker.cli.building import Workshop, existing_folder, eyes_of
+from onlooker.cli.options import one_line
 from onlooker.cli.settings import Settings
 from onlooker.errors import BadValue
+from onlooker.faces.enrolment import Enrolment, Example, people_in
+from onlooker.faces.eyes import Eyes
 from onlooker.faces.home import Home
+from onlooker.faces.register import Register
 from onlooker.faces.visitors import Visitors
-from onlooker.faces.webhook import Webhook
 from onlooker.online import OnlineHarmonicLearner
+from onlooker.web.memory import share_one_heap
 from onlooker.web.sight import Sight
 from onlooker.web.station import Station
 
 
 @contextmanager
 def opened_station(
-    home: Path, chosen: Settings, folders: Sequence[Path], webhook: str | None
+    home: Path, chosen: Settings, folders: Sequence[Path], alerts: Alerts
 ) -> Iterator[Station]:
     """A running station, closed however the block ends."""
+    share_one_heap()
     eyes, workshop = eyes_of(chosen), Workshop(chosen)
     sight = Sight(
         detect=eyes.detect, features=eyes.features, judge=eyes.judge, one_each=chosen["one_each"]
     )
     folders = [existing_folder(folder, "recordings") for folder in folders]
-    taught = _enrolled(workshop, chosen["people"])
+    people = _enrolled(eyes, workshop, chosen["people"])
     state = Path(chosen["state"]) if chosen["state"] else None
     adopt = state if state is not None and state.exists() else None
 
@@ -34,19 +41,28 @@ def opened_station(
         opened = Home(home, new_learner=workshop.new_learner, adopt=adopt)
         try:
             _refuse_other_numbers(opened.learner, chosen, home)
-            _teach(opened, taught)
+            register = Register(home)
+            for name in teach(opened, people, register):
+                _tell(name)
         except BaseException:
             opened.close()
             raise
+        alerts.begin(register.identity)
         return opened
 
     with ExitStack() as stack:
-        alert = None
-        if webhook is not None:
-            alert = Webhook(webhook)
-            stack.callback(alert.close)
-        visitors = partial(Visitors, folder=home, alert=alert)
-        yield stack.enter_context(Station(open_home, visitors, sight, folders=folders))
+        stack.callback(alerts.close)
+        visitors = partial(Visitors, folder=home, alert=alerts if alerts.wanted else None)
+        yield stack.enter_context(
+            Station(
+                open_home,
+                visitors,
+                sight,
+                folders=folders,
+                troubles=alerts.troubles,
+                camera_folder=home,
+            )
+        )
 
 
 def _refuse_other_numbers(known: OnlineHarmonicLearner, chosen: Settings, home: Path) -> None:
@@ -64,21 +80,45 @@ def _refuse_other_numbers(known: OnlineHarmonicLearner, chosen: Settings, home: 
             )
 
 
-def _enrolled(workshop: Workshop, people: str | None) -> OnlineHarmonicLearner:
-    """Everybody in the folder, in a learner of their own: what is wrong is found before."""
+def _enrolled(eyes: Eyes, workshop: Workshop, folder: str | None) -> dict[str, list[Example]]:
+    """Everybody in the folder; what is wrong with it is found before the home is changed."""
+    if folder is None:
+        return {}
     learner = workshop.new_learner()
-    if people is not None:
-        workshop.recognizer(learner).enrol_folder(existing_folder(Path(people)))
-    return learner
+    find = Enrolment(eyes.detect, eyes.features, eyes.judge, learner.kernel)
+    people = find.everybody(people_in(existing_folder(Path(folder))))
+    for name, examples in people.items():
+        for example in examples:
+            learner.teach(example.vector, name)  # which refuses one face of two people
+    return people
 
 
-def _teach(home: Home, taught: OnlineHarmonicLearner) -> None:
-    """What the home does not know yet."""
-    known = home.vertices()
-    there = {
-        (vector.tobytes(), name) for vector, name in zip(known.vectors, known.names, strict=True)
-    }
-    new = taught.vertices()
-    for vector, name in zip(new.vectors, new.names, strict=True):
-        if name is not None and (vector.tobytes(), name) not in there:
-            home.teach(vector, name)
+def teach(home: Home, people: Mapping[str, Sequence[Example]], register: Register) -> list[str]:
+    """Teach what the home was never taught before: the names that are left out altogether.
+
+    Somebody who was taught once and is not known any more was forgotten, renamed or undone by a
+    person, and a folder that still has the pictures does not know that. The same holds for a
+    single face that was called wrong.
+    """
+    vertices, known = home.vertices(), home.learner.names
+    there = set(zip((row.tobytes() for row in vertices.vectors), vertices.names, strict=True))
+    left_out = [name for name in people if name not in known and register.knows(name)]
+    for name, examples in people.items():
+        if name in left_out:
+            continue
+        for example in examples:
+            place = (example.vector.tobytes(), name)
+            if place not in there and not register.knows(name, example.vector):
+                home.teach(example.vector, name, picture=example.png)
+                there.add(place)
+            register.add(name, example.vector)
+    register.save()
+    return left_out
+
+
+def _tell(name: str) -> None:
+    print(
+        f"onlooker: {one_line(name)} is not taught again: the home knew that name once, and it was "
+        "forgotten, renamed or undone since; label a face to bring it back",
+        file=sys.stderr,
+    )

@@ -140,7 +140,7 @@ def settings(environment: Mapping[str, str] | None = None, **options: object) ->
     origins: dict[str, str] = {}
     for one in KNOWN:
         for origin, given in (
-            (f"--{one.key.replace('_', '-')}", options.get(one.key)),
+            (f"--{one.key.replace('_', '-')}", _given(options.get(one.key))),
             (one.variable, environment.get(one.variable) or None),
             (str(path), table.get(one.key)),
         ):
@@ -152,6 +152,11 @@ def settings(environment: Mapping[str, str] | None = None, **options: object) ->
     for key, value in BY_FEATURES[values["features"]].items():
         values[key] = value if values[key] is None else values[key]
     return Settings(values, origins)
+
+
+def _given(option: object) -> object:
+    """The value of an option; paths are texts here, as in the file."""
+    return str(option) if isinstance(option, Path) else option
 
 
 def settings_file(environment: Mapping[str, str]) -> Path | None:

@@ -18,6 +18,7 @@ from onlooker.cli.options import (
     DetectorOption,
     FeaturesOption,
     ModelOption,
+    OneEachOption,
     PeopleOption,
     StateOption,
     VerticesOption,
@@ -53,10 +54,6 @@ SaveOption = Annotated[
 NoLearnOption = Annotated[
     bool, typer.Option("--no-learn", help="Only name; the state file stays as it is.")
 ]
-OneEachOption = Annotated[
-    bool | None,
-    typer.Option("--one-each/--not-one-each", help="Two faces in a frame are two people."),
-]
 
 
 def watch(
@@ -84,8 +81,8 @@ def watch(
     Example: onlooker watch door=door.mp4 yard=frames/ --state door.state --csv seen.csv
     """
     chosen = settings(
-        people=None if people is None else str(people),
-        state=None if state is None else str(state),
+        people=people,
+        state=state,
         features=features,
         model=model,
         bandwidth=bandwidth,

@@ -25,6 +25,7 @@ class Kind(Enum):
     STREAM = "a camera in the network"
     VIDEO = "a video file"
     PICTURES = "pictures"
+    SIMULATED = "the simulated camera"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ Source = str | int | os.PathLike[str]
 
 _NAMED = re.compile(r"([^=:/\\*?\[]*)=(.*)", re.DOTALL)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # two letters at least: C: is a disk
+SCENARIOS = ("V1", "V2", "VO")
+"""Of the simulated camera, which is built in."""
 _CAMERA_PROTOCOLS = ("rtsp", "rtsps", "http", "https")
 
 
@@ -108,12 +111,27 @@ def _address(text: str) -> Address:
     scheme = _SCHEME.match(text)
     if scheme is None:
         return _path(text)
+    if scheme[1].lower() == "simulated":
+        return _simulated(text)
     if scheme[1].lower() not in _CAMERA_PROTOCOLS:
         raise SourceError(
             f"{scheme[1]}: is not opened; a camera has an rtsp, rtsps, http or https address, "
             "and a file is named by its plain path (./ in front if the name has a colon)"
         )
     return _network(text, scheme[1].lower())
+
+
+def _simulated(text: str) -> Address:
+    """The built-in camera, by its scenario.
+
+    >>> _simulated("simulated:v1").camera
+    'simulated-V1'
+    """
+    name = text.partition(":")[2].upper()
+    if name not in SCENARIOS:
+        known = ", ".join(f"simulated:{each}" for each in SCENARIOS)
+        raise SourceError(f"the simulated camera is one of {known}")
+    return Address(Kind.SIMULATED, f"simulated:{name}", f"simulated-{name}", f"simulated:{name}")
 
 
 def _network(text: str, scheme: str) -> Address:

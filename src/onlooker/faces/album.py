@@ -1,6 +1,6 @@
-"""Pictures, sightings and strangers: what people look at. The learner needs none of it.
+"""Pictures and sightings: what people look at. The learner needs none of it.
 
-A picture is kept as long as its vertex lives; sightings and strangers expire.
+A picture is kept as long as its vertex lives; sightings expire.
 """
 
 from collections.abc import Iterable
@@ -79,7 +79,7 @@ class Album:
         rows = self._store.run("SELECT crc, png FROM pictures WHERE vertex = ?", (vertex,))
         return _checked(f"the picture of vertex {vertex}", rows[0]) if rows else None
 
-    # ---- sightings and strangers
+    # ---- sightings
 
     def sighted(
         self, time: float, camera: str, frame: int, name: str | None, vertex: int | None
@@ -95,25 +95,50 @@ class Album:
         sql = "SELECT * FROM sightings WHERE number > ? ORDER BY number LIMIT ?"
         return [Seen(*row) for row in self._store.run(sql, (after, limit))]
 
-    def stranger(self, time: float, camera: str, frame: int, png: bytes) -> int:
-        """Keep the picture of somebody unknown for a while: its number."""
-        sql = "INSERT INTO strangers (time, camera, frame, crc, png) VALUES (?, ?, ?, ?, ?)"
-        with self._store.transaction():
-            self._store.change(sql, (time, as_text(camera), frame, crc32(png), png))
-            return int(self._store.run("SELECT last_insert_rowid()")[0][0])
+    def diary(
+        self,
+        *,
+        before: int | None = None,
+        limit: int = 100,
+        name: str | None = None,
+        camera: str | None = None,
+    ) -> list[Seen]:
+        """The newest lines first: those before a line, of somebody, of a camera."""
+        wanted = {
+            "number < ?": before,
+            "name = ?": None if name is None else as_text(name),
+            "camera = ?": None if camera is None else as_text(camera),
+        }
+        given = {test: value for test, value in wanted.items() if value is not None}
+        where = f"WHERE {' AND '.join(given)} " if given else ""
+        sql = f"SELECT * FROM sightings {where}ORDER BY number DESC LIMIT ?"
+        return [Seen(*row) for row in self._store.run(sql, (*given.values(), limit))]
 
-    def strangers(self) -> dict[int, bytes]:
-        """The pictures of strangers by number; damaged ones are left out."""
-        rows = self._store.run("SELECT number, crc, png FROM strangers ORDER BY number")
-        return {number: png for number, crc, png in rows if crc32(png) == crc}
+    def history(self, name: str, since: float, until: float, buckets: int) -> list[int]:
+        """How often somebody was sighted in each of so many equal parts of a time."""
+        width = (until - since) / buckets
+        sql = (
+            "SELECT min(?, CAST((time - ?) / ? AS INTEGER)) AS bucket, count(*) FROM sightings "
+            "WHERE name = ? AND time >= ? AND time <= ? GROUP BY bucket"
+        )
+        rows = self._store.run(sql, (buckets - 1, since, width, as_text(name), since, until))
+        counts = dict.fromkeys(range(buckets), 0) | {int(row[0]): int(row[1]) for row in rows}
+        return list(counts.values())
 
-    def expire(self, sightings_before: float, strangers_before: float) -> tuple[int, int]:
-        """Delete what is older: how many sightings, how many strangers."""
+    def expire(self, before: float, now: float) -> int:
+        """Delete the sightings from before a time: how many.
+
+        What was seen after now was seen by a clock that has been set back since, and counts as
+        seen now: it is not kept for ever.
+        """
         with self._store.transaction():
-            return (
-                self._store.change("DELETE FROM sightings WHERE time < ?", (sightings_before,)),
-                self._store.change("DELETE FROM strangers WHERE time < ?", (strangers_before,)),
-            )
+            self._store.change("UPDATE sightings SET time = ? WHERE time > ?", (now, now))
+            return self._store.change("DELETE FROM sightings WHERE time < ?", (before,))
+
+    def rename(self, name: str, to: str) -> int:
+        """Another name in the diary: in how many lines. Within a transaction."""
+        sql = "UPDATE sightings SET name = ? WHERE name = ?"
+        return self._store.change(sql, (as_text(to), as_text(name)))
 
     def forget(self, name: str, vertices: Iterable[int]) -> int:
         """Delete what the diary says of somebody: how many lines. Within a transaction."""

@@ -12,7 +12,7 @@ from onlooker.faces.journal import digest
 from onlooker.faces.lock import Lock
 from onlooker.faces.reopening import reopened
 
-LEFT_OUT = ("lock", ".onlooker-*.tmp", "*.damaged-*", "*-shm")
+LEFT_OUT = ("lock", "ballast", ".onlooker-*.tmp", "*.damaged-*", "*-shm")
 """Of this process, half-written, or past use."""
 
 

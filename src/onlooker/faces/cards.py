@@ -1,6 +1,7 @@
 """What is told of a stranger: a card with a count, when first and last, and the best faces."""
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from onlooker.arrays import Rows
 from onlooker.checks import is_number
-from onlooker.errors import BadValue
+from onlooker.errors import BadValue, NotFound
 from onlooker.faces.groups import Place
 from onlooker.records import State
 from onlooker.similarity import HeatKernel
@@ -46,6 +47,15 @@ class Face:
     quality: float
     """More is better: how large, how sharp."""
     seen: Glimpse
+
+    @property
+    def key(self) -> str | None:
+        """Stands for the picture, whatever its place on the card is by now.
+
+        >>> Face(np.zeros(2), b"...", 80.0, Glimpse(12.5, "door", 310)).key
+        'ab5df625bc76dbd4'
+        """
+        return None if self.picture is None else hashlib.sha256(self.picture).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,6 +130,27 @@ def best(faces: Sequence[Face], kernel: HeatKernel) -> tuple[Face, ...]:
         if len(kept) == FACES:
             break
     return tuple(kept)
+
+
+def chosen(card: Card, keys: Iterable[str] | None) -> tuple[Face, ...]:
+    """The faces with these keys that are still on the card; None: all faces.
+
+    >>> seen = Glimpse(0.0, "door", 0)
+    >>> faces = [Face(np.zeros(1), picture, 0.0, seen) for picture in (b"a", None, b"b")]
+    >>> card = Card(3, 9, seen, seen, tuple(faces))
+    >>> [face.picture for face in chosen(card, [faces[2].key, "gone"])]
+    [b'b']
+    """
+    if keys is None:
+        return card.faces
+    wanted = {*keys}
+    found = tuple(face for face in card.faces if face.key in wanted)
+    if not found:
+        raise NotFound(
+            f"the chosen faces are not on the card of stranger {card.number} any more; "
+            "look at it again and choose at least one"
+        )
+    return found
 
 
 def bytes_of(card: Card) -> int:

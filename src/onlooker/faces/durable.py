@@ -7,17 +7,16 @@ did. If that fails, the learner is made anew from the disk.
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from math import inf
 from typing import TypeAlias, TypeVar
 
 from onlooker.errors import OnlookerError, SnapshotError
 from onlooker.faces.album import as_png, as_text
 from onlooker.faces.chronicle import Chronicle
-from onlooker.faces.journal import Change, as_change
-from onlooker.faces.keeping import Keeping
+from onlooker.faces.journal import Change, as_change, gone_in, shown_in
 from onlooker.faces.past import NotMended
 from onlooker.faces.store import NotSaved, StoreDamaged, StoreError
 from onlooker.online import OnlineHarmonicLearner
-from onlooker.records import Entry
 
 Picture: TypeAlias = "bytes | Callable[[], bytes] | None"
 """PNG, or how to make it: a face that does not become a vertex needs none."""
@@ -27,11 +26,13 @@ _Result = TypeVar("_Result")
 class Durable:
     """Does things to a learner so that they last."""
 
-    def __init__(self, chronicle: Chronicle, keeping: Keeping, clock: Callable[[], float]) -> None:
-        self.chronicle, self.keeping, self._clock = chronicle, keeping, clock
+    def __init__(
+        self, chronicle: Chronicle, clock: Callable[[], float], believed: Callable[[], float]
+    ) -> None:
+        self.chronicle, self._clock, self._believed = chronicle, clock, believed
         self.read_only: str | None = None
         """Why the last change could not be written."""
-        self._refused_at = 0.0
+        self._refused_at = -inf
         self._ahead = False
         """Whether the learner is not what the disk says: while that cannot be read, or mended."""
         try:
@@ -49,7 +50,7 @@ class Durable:
     def waits(self) -> bool:
         """Whether the last refusal is too recent to try again."""
         since = time.monotonic() - self._refused_at
-        return self.read_only is not None and since < self.keeping.retry_seconds
+        return self.read_only is not None and since < self.chronicle.keeping.retry_seconds
 
     def do(
         self,
@@ -74,7 +75,7 @@ class Durable:
             raise
         with self.in_step():
             self._write(kind, picture, camera, frame, also)
-        if self.chronicle.sequence - self._snapshot_at >= self.keeping.snapshot_every:
+        if self.chronicle.sequence - self._snapshot_at >= self.chronicle.keeping.snapshot_every:
             self.snapshot()
         return result
 
@@ -91,6 +92,17 @@ class Durable:
         with self.in_step():
             self.chronicle.record(kind, changes, next_id=learner.next_id, also=also)
         self.use(learner)
+
+    def with_room(self, delete: Callable[[], _Result]) -> _Result:
+        """Delete something; where a full disk refuses that, again in the room of the ballast."""
+        try:
+            return delete()
+        except (NotSaved, SnapshotError):
+            if not len(self.chronicle.ballast):
+                raise
+            self._refused_at = -inf
+            with self.chronicle.ballast.aside():
+                return delete()
 
     @contextmanager
     def in_step(self) -> Iterator[None]:
@@ -140,7 +152,7 @@ class Durable:
             return
         try:
             self.chronicle.snapshot(self.learner)
-            self.chronicle.thin(self._clock(), self.keeping)
+            self.chronicle.thin(self._believed())
         except (SnapshotError, StoreError) as error:
             self.chronicle.problem(f"no snapshot after event {self._snapshot_at}: {error}")
 
@@ -157,7 +169,7 @@ class Durable:
         if not changes:
             return
         album, now = self.chronicle.album, self._clock()
-        gone, shown = _gone(entries), _shown(kind, entries)
+        gone, shown = gone_in(entries), shown_in(kind, entries)
         png = None if picture is None or shown is None else _made(picture)
 
         def alongside() -> None:
@@ -189,20 +201,6 @@ class Durable:
         if learner.names != self._names:
             changes.append(["names", list(learner.names)])
         return changes
-
-
-def _gone(entries: tuple[Entry, ...]) -> list[int]:
-    """The vertices from before the call that are no more after it."""
-    new = {entry.vertex for entry in entries if entry.kind == "new"}
-    gone = (entry.vertex for entry in entries if entry.kind in ("merged", "dropped"))
-    return [vertex for vertex in gone if vertex not in new]
-
-
-def _shown(kind: str, entries: tuple[Entry, ...]) -> int | None:
-    """The vertex that a picture belongs to: what was taught, or what is new and stays."""
-    if kind == "teach":
-        return entries[0].vertex
-    return next((entry.vertex for entry in entries if entry.vector is not None), None)
 
 
 def _made(picture: bytes | Callable[[], bytes]) -> bytes:

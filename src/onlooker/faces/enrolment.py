@@ -1,7 +1,7 @@
 """What a name is learned from: the face in a picture, or a few faces of a video that differ."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from onlooker.arrays import Floats, Slots, slots_where
 from onlooker.checks import as_number
 from onlooker.errors import BadValue
+from onlooker.faces.features import lossless, thumbnail
 from onlooker.faces.pictures import SUFFIXES, read_picture
 from onlooker.faces.records import FaceBox, Pixels, Refusal
 from onlooker.faces.sources import frames_from
@@ -46,9 +47,22 @@ class Features(Protocol):
         """The vector of the face in a box."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Example:
+    """A face to learn a name from, and how it looks."""
+
+    vector: Vector
+    picture: Pixels
+    area: float
+
+    def png(self) -> bytes:
+        """A small lossless picture of it."""
+        return lossless(self.picture)
+
+
 @dataclass(frozen=True)
 class Enrolment:
-    """Finds the vectors to teach in a file, with the parts of a recognizer."""
+    """Finds the faces to teach in a file, with the parts of a recognizer."""
 
     detect: Detect
     features: Features
@@ -59,11 +73,20 @@ class Enrolment:
     def __post_init__(self) -> None:
         as_number("faces_per_video", self.faces_per_video, least=1, whole=True)
 
-    def vectors(self, path: Path) -> list[Vector]:
+    def everybody(self, people: Mapping[str, Sequence[Path]]) -> dict[str, list[Example]]:
+        """The faces of all, from their files; each must have one."""
+        found: dict[str, list[Example]] = {}
+        for name, files in people.items():
+            found[name] = [example for file in files for example in self.examples(file)]
+            if not found[name]:
+                raise BadValue(f"there is no picture to learn {name!r} from; four are a good start")
+        return found
+
+    def examples(self, path: Path) -> list[Example]:
         """One of a picture, up to `faces_per_video` of a video."""
         return self._of_video(path) if path.suffix.lower() in VIDEOS else [self._of_picture(path)]
 
-    def _of_picture(self, path: Path) -> Vector:
+    def _of_picture(self, path: Path) -> Example:
         pixels = read_picture(path)
         boxes = self.detect(pixels)
         if len(boxes) != 1:
@@ -74,9 +97,12 @@ class Enrolment:
         refusal = self.judge(pixels, boxes[0])
         if refusal is not None:
             raise BadValue(f"the face in {path} is {refusal}; take a better picture")
-        return self.features(pixels, boxes[0])
+        return self._example(pixels, boxes[0])
 
-    def _of_video(self, path: Path) -> list[Vector]:
+    def _example(self, pixels: Pixels, box: FaceBox) -> Example:
+        return Example(self.features(pixels, box), thumbnail(pixels, box), box.area)
+
+    def _of_video(self, path: Path) -> list[Example]:
         """The largest face, then again and again the one least like all that were chosen.
 
         A large face shows most; the others are there to differ from it. A video in which nothing
@@ -84,21 +110,21 @@ class Enrolment:
         is not linked to are left out: a passer-by, or something that is no face, differs most.
         """
         candidates = self._candidates(path)
-        vectors = np.stack([vector for _, vector in candidates])
+        vectors = np.stack([example.vector for example in candidates])
         squared = squared_distances_of_all(self.kernel.distance, vectors)
         group = largest_group(self.kernel.weights(squared))
-        areas = np.array([area for area, _ in candidates])
+        areas = np.array([example.area for example in candidates])
         first = int(np.argmax(areas[group]))
         chosen = spread_out(squared[np.ix_(group, group)], first=first, count=self.faces_per_video)
-        return [vectors[group[row]] for row in chosen]
+        return [candidates[group[row]] for row in chosen]
 
-    def _candidates(self, path: Path) -> list[tuple[float, Vector]]:
-        """Areas and vectors of single good faces, from all over the video.
+    def _candidates(self, path: Path) -> list[Example]:
+        """Single good faces, from all over the video.
 
         Whenever there are too many, every other one goes, and from then on only every other
         frame is looked at: an hour takes little more memory and detection than a minute.
         """
-        found: list[tuple[float, Vector]] = []
+        found: list[Example] = []
         step, tally = 1, _Tally()
         # The whole path: a relative one might be read as name=source.
         with frames_from(path.absolute(), live=False) as frames:
@@ -110,7 +136,7 @@ class Enrolment:
                 tally.count(refusals)
                 if refusals != [None]:
                     continue
-                found.append((boxes[0].area, self.features(frame.pixels, boxes[0])))
+                found.append(self._example(frame.pixels, boxes[0]))
                 if len(found) > CANDIDATES:
                     found, step = found[::2], 2 * step
         if not found:

@@ -11,6 +11,9 @@ from onlooker.errors import BadVector
 from onlooker.faces.light import LightCorrected, psi
 from onlooker.faces.records import FaceBox, Pixels
 
+THUMBNAIL = 96
+"""Largest side of the picture that is kept of a face."""
+
 
 @dataclass(frozen=True)
 class PixelFeatures:
@@ -78,3 +81,17 @@ def square_crop(pixels: Pixels, box: FaceBox) -> Pixels:
     if above or below or before or behind:  # padding is slow, and rarely needed
         return np.pad(inside, ((above, below), (before, behind), (0, 0)), mode="edge")
     return np.ascontiguousarray(inside)
+
+
+def thumbnail(pixels: Pixels, box: FaceBox) -> Pixels:
+    """A face in a small picture of its own, which does not hold on to the whole one."""
+    crop = square_crop(pixels, box)
+    if crop.shape[0] <= THUMBNAIL:
+        return crop.copy()
+    shrunk = cv2.resize(crop, (THUMBNAIL, THUMBNAIL), interpolation=cv2.INTER_AREA)
+    return np.asarray(shrunk, dtype=np.uint8)
+
+
+def lossless(picture: Pixels) -> bytes:
+    """A picture as PNG."""
+    return cv2.imencode(".png", picture)[1].tobytes()

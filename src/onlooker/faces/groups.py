@@ -30,6 +30,14 @@ class Place(NamedTuple):
     time: float
 
 
+class Member(NamedTuple):
+    """A vector of a group, how many examples it stands for, and when it was last seen."""
+
+    vector: Rows
+    times: int
+    time: float
+
+
 class Touch(NamedTuple):
     """A vector that was looked at: whom it is connected to."""
 
@@ -108,6 +116,22 @@ class Groups:
         turn, vertex = max((p.turn, v) for v, p in self.places.items() if p.group == group)
         graph = self._graph
         return turn, graph.vectors.rows[int(slots_where(graph.ids == vertex)[0])].copy()
+
+    def members(self, group: int) -> list[Member]:
+        """Everybody in a group, as copies."""
+        graph, found = self._graph, []
+        for vertex, place in self.places.items():
+            if place.group == group:
+                slot = int(slots_where(graph.ids == vertex)[0])
+                times = int(graph.multiplicity[slot])
+                found.append(Member(graph.vectors.rows[slot].copy(), times, place.time))
+        return found
+
+    def find(self, x: ArrayLike) -> int | None:
+        """The vertex that stands exactly here."""
+        touch = self.touch(x)
+        at = touch.graph.nearest(touch.near, 0.0)
+        return None if at is None else int(touch.graph.ids[at])
 
     # ---- keeping
 

@@ -4,9 +4,9 @@ from dataclasses import asdict
 
 from onlooker.checks import is_number
 from onlooker.errors import NotFound, SnapshotError
-from onlooker.faces.chronicle import FORGETTING
 from onlooker.faces.durable import Durable
 from onlooker.faces.keeping import DAY, Forgotten, Tidied
+from onlooker.faces.shelf import FORGETTING
 from onlooker.faces.store import NotSaved, StoreDamaged, StoreError
 
 
@@ -44,9 +44,11 @@ def forget(durable: Durable, name: str) -> Forgotten:
         sightings = album.forget(name, durable.learner.changes().dropped)
         chronicle.store.mark(FORGETTING, 1)
 
-    receipt = durable.do("forget", lambda learner: learner.forget(name), also=erase_the_diary)
+    receipt = durable.with_room(
+        lambda: durable.do("forget", lambda learner: learner.forget(name), also=erase_the_diary)
+    )
     try:
-        erased = chronicle.erase(durable.learner)
+        erased = durable.with_room(lambda: chronicle.erase(durable.learner))
     except (StoreError, SnapshotError) as error:
         raise NotSaved(
             f"{name!r} is forgotten, but copies are still on the disk ({error}); tidy, or the "
@@ -62,12 +64,17 @@ def forget(durable: Durable, name: str) -> Forgotten:
 
 
 def tidy(durable: Durable, now: float) -> Tidied:
-    """Delete what has expired, and what a forgetting left behind."""
-    chronicle, keeping = durable.chronicle, durable.keeping
+    """Delete what has expired, and what a forgetting left behind; then see to the ballast."""
+    tidied = durable.with_room(lambda: _tidy(durable, now))
+    durable.chronicle.ballast.lay()
+    return tidied
+
+
+def _tidy(durable: Durable, now: float) -> Tidied:
+    chronicle = durable.chronicle
     if chronicle.store.noted(FORGETTING) is not None:
+        durable.be_ready()  # only what is on the disk may become a snapshot
         chronicle.erase(durable.learner)
-    sightings, strangers = chronicle.album.expire(
-        now - keeping.sighting_days * DAY, now - keeping.stranger_hours * 3600
-    )
-    erased = chronicle.thin(now, keeping)
-    return Tidied(sightings, strangers, erased.events, erased.snapshots)
+    sightings = chronicle.album.expire(now - chronicle.keeping.sighting_days * DAY, now)
+    erased = chronicle.thin(now)
+    return Tidied(sightings, erased.events, erased.snapshots)

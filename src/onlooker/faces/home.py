@@ -10,28 +10,28 @@ says so, and every few seconds a change is tried again.
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from numpy.typing import ArrayLike
 
 from onlooker.errors import NotFound
 from onlooker.faces import hindsight
-from onlooker.faces.album import Album, as_png
+from onlooker.faces.album import as_png
+from onlooker.faces.asked import Asked
+from onlooker.faces.believed import Believed
 from onlooker.faces.chronicle import Chronicle
 from onlooker.faces.durable import Durable, Picture
-from onlooker.faces.journal import Change, Event
-from onlooker.faces.keeping import Forgotten, Health, Keeping, Tidied
+from onlooker.faces.journal import Change
+from onlooker.faces.keeping import Forgotten, Keeping, Tidied
 from onlooker.faces.store import NotSaved, StoreError
 from onlooker.online import OnlineHarmonicLearner
-from onlooker.records import Explanation, Prediction, Vertices
+from onlooker.records import Prediction
 
 
-class Home:
+class Home(Asked):
     """A folder with everything that was learned, and the learner itself.
 
     >>> import tempfile
@@ -46,7 +46,8 @@ class Home:
     'ana'
 
     new_learner makes the learner of a home that is new; adopt is a state file for it to begin
-    with. Later the settings are those of the home.
+    with. Later the settings are those of the home. clock is the time for people, steady one that
+    nobody can set.
     """
 
     def __init__(
@@ -57,26 +58,18 @@ class Home:
         adopt: str | PathLike[str] | None = None,
         keeping: Keeping | None = None,
         clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.keeping, self._clock = keeping or Keeping(), clock
+        self.folder, self.keeping, self._clock = Path(folder), keeping or Keeping(), clock
+        self.believed = Believed(clock, steady)
+        """The time by which things expire."""
         self._closed = False
-        self._chronicle = Chronicle(Path(folder), new_learner(), adopt, clock)
+        self._chronicle = Chronicle(self.folder, new_learner(), adopt, self.keeping, clock)
         try:
-            self._durable = Durable(self._chronicle, self.keeping, clock)
+            self._durable = Durable(self._chronicle, clock, self.believed)
         except BaseException:
             self._chronicle.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Write a snapshot, so that the next start is quick, and let the next one in."""
@@ -87,44 +80,6 @@ class Home:
             self._durable.snapshot()
         finally:
             self._chronicle.close()
-
-    # ---- asking
-
-    @property
-    def learner(self) -> OnlineHarmonicLearner:
-        """The learner, to be asked only: what it learns behind the home's back is lost."""
-        return self._durable.learner
-
-    @property
-    def sequence(self) -> int:
-        """The number of the newest event."""
-        return self._chronicle.sequence
-
-    @property
-    def album(self) -> Album:
-        """Pictures, sightings and strangers."""
-        return self._chronicle.album
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """What was found damaged or could not be done, in words."""
-        return tuple(self._chronicle.problems)
-
-    def health(self) -> Health:
-        """Whether it can learn, what went wrong, and how far back an undo reaches."""
-        return Health(self._durable.read_only, self.problems, self.sequence, self._chronicle.oldest)
-
-    def predict(self, x: ArrayLike) -> Prediction:
-        """What observe would answer, leaving no trace."""
-        return self.learner.predict(x)
-
-    def explain(self, x: ArrayLike) -> Explanation:
-        """Which labeled examples the walk from x ends at."""
-        return self.learner.explain(x)
-
-    def vertices(self) -> Vertices:
-        """All vertices in order of age."""
-        return self.learner.vertices()
 
     # ---- learning
 
@@ -218,20 +173,22 @@ class Home:
 
     # ---- for people
 
-    def events(self, after: int = 0, limit: int = 100) -> list[Event]:
-        """What happened, the oldest first."""
-        return self._chronicle.store.listed(after, limit)
-
     def sighted(self, *, camera: str, frame: int, name: str | None, vertex: int | None) -> None:
         """One line for the diary of sightings; on a full disk it is left out."""
         if not self._durable.waits:
             with suppress(NotSaved):
                 self.album.sighted(self._clock(), camera, frame, name, vertex)
 
-    def stranger(self, picture: bytes, *, camera: str, frame: int) -> int:
-        """Keep the picture of somebody unknown for some hours: its number."""
-        return self.album.stranger(self._clock(), camera, frame, as_png(picture))
+    def show(self, pictures: Mapping[int, bytes]) -> None:
+        """Give pictures to vertices that have none."""
+        missing = pictures.keys() - set(self.album.vertices())
+        with self._chronicle.store.transaction():
+            for vertex in missing & set(self.vertices().ids.tolist()):
+                self.album.put(vertex, self._clock(), as_png(pictures[vertex]))
 
     def tidy(self, now: float | None = None) -> Tidied:
-        """Delete what has expired; for a background job. A clock that was set back keeps more."""
-        return hindsight.tidy(self._durable, self._clock() if now is None else now)
+        """Delete what has expired; for a background job.
+
+        A clock that was set back keeps more, one that was set ahead is not believed at once.
+        """
+        return hindsight.tidy(self._durable, self.believed() if now is None else now)

@@ -6,6 +6,7 @@ from onlooker.records import Receipt
 
 DAY = 86400.0
 GIGABYTE = 1e9
+MEGABYTE = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class Keeping:
     stranger_hours: float = 8
     retry_seconds: float = 10
     """How long a home that could not write waits before it tries again."""
+    ballast_megabytes: float = 64
+    """Room that is set aside, so that there is some to delete with on a full disk; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +72,18 @@ class Forgotten(Receipt):
     sightings: int
     events: int
     snapshots: int
+    strangers: int = 0
+    """Cards of strangers with faces that would have been taken for theirs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tidied:
     """What had expired.
 
-    >>> Tidied(sightings=3, strangers=1, events=0, snapshots=0).strangers
-    1
+    >>> Tidied(sightings=3, events=0, snapshots=0).sightings
+    3
     """
 
     sightings: int
-    strangers: int
     events: int
     snapshots: int

@@ -60,6 +60,18 @@ def export(home: Home, path: str | PathLike[str]) -> Parcel:
     return parcel
 
 
+def packed(parcel: Parcel) -> bytes:
+    """The same as the bytes of a file, for somebody who asks from elsewhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        finished = Path(folder, "parcel")
+        with _errors_about(finished):
+            pictures = {f"pictures/{vertex}.png": png for vertex, png in parcel.pictures.items()}
+            contents = {LEARNER: _saved(parcel.learner, Path(folder)), **pictures}
+            _write(finished, contents, parcel.learner)
+            read(finished)
+            return finished.read_bytes()
+
+
 def bring(folder: str | PathLike[str], path: str | PathLike[str]) -> Parcel:
     """Let a home take in an export; where there is no home, a new one begins with it.
 
@@ -152,15 +164,13 @@ def _show(home: Home, parcel: Parcel) -> None:
     """Give pictures to the vertices that stand where theirs stood."""
     theirs, mine = parcel.learner.vertices(), home.vertices()
     vectors = theirs.vectors.astype(mine.vectors.dtype)
-    source = {
-        row.tobytes(): vertex for row, vertex in zip(vectors, theirs.ids.tolist(), strict=True)
-    }
-    shown, now = set(home.album.vertices()), home._clock()
-    with home._chronicle.store.transaction():
-        for row, vertex in zip(mine.vectors, mine.ids.tolist(), strict=True):
-            png = parcel.pictures.get(source.get(row.tobytes(), -1))
-            if png is not None and vertex not in shown:
-                home.album.put(vertex, now, png)
+    source = dict(zip(map(bytes, vectors), theirs.ids.tolist(), strict=True))
+    shown = {}
+    for vertex, row in zip(mine.ids.tolist(), mine.vectors, strict=True):
+        png = parcel.pictures.get(source.get(bytes(row), -1))
+        if png is not None:
+            shown[vertex] = png
+    home.show(shown)
 
 
 @contextmanager

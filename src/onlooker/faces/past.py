@@ -9,9 +9,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from onlooker.faces.journal import Table
+from onlooker.faces.ledger import Ledger
+from onlooker.faces.replay import Table
 from onlooker.faces.snapshots import Snapshots
-from onlooker.faces.store import Store, StoreDamaged, StoreError
+from onlooker.faces.store import StoreDamaged, StoreError
 from onlooker.online import OnlineHarmonicLearner
 from onlooker.persistence import Saved
 from onlooker.records import State
@@ -51,41 +52,41 @@ class _Damaged(Exception):
         self.sequence, self.reason = sequence, reason
 
 
-def remember(store: Store, snapshots: Snapshots, upto: int) -> Remembered:
+def remember(ledger: Ledger, snapshots: Snapshots, upto: int) -> Remembered:
     """What was known after an event, or after the last one before the damage."""
     try:
-        return _exactly(store, snapshots, upto)
+        return _exactly(ledger, snapshots, upto)
     except _Damaged as damage:
         lost = f"events {damage.sequence} to {upto}" if damage.sequence < upto else f"event {upto}"
-        found = remember(store, snapshots, damage.sequence - 1)
+        found = remember(ledger, snapshots, damage.sequence - 1)
         problem = f"event {damage.sequence} {damage.reason}; lost: {lost}"
         return Remembered(found.settings, found.state, found.sequence, (problem, *found.problems))
 
 
-def _exactly(store: Store, snapshots: Snapshots, upto: int) -> Remembered:
+def _exactly(ledger: Ledger, snapshots: Snapshots, upto: int) -> Remembered:
     spans: list[tuple[int, int]] = []
     top = upto
     while True:
         base, saved = _newest(snapshots, top)
-        undo = store.last_undo(base, top)
+        undo = ledger.last_undo(base, top)
         if undo is None:
             break
         spans.insert(0, (undo, top))
-        top = _went_back_to(store, undo)
+        top = _went_back_to(ledger, undo)
     table = Table(saved.state)
     for after, last in [(base, top), *spans]:
-        _apply(store, table, after, last)
-    lost = table.complete(store.vectors(table.unknown))
+        _apply(ledger, table, after, last)
+    lost = table.complete(ledger.vectors(table.unknown))
     problems = tuple(f"the vector of vertex {vertex} is damaged; it is lost" for vertex in lost)
-    like = _any_vector(store, upto) if table.next_id > saved.state.next_id else None
-    table.next_id = max(table.next_id, store.last()[1])  # no id is used twice
+    like = _any_vector(ledger, upto) if table.next_id > saved.state.next_id else None
+    table.next_id = max(table.next_id, ledger.last()[1])  # no id is used twice
     return Remembered(OnlineHarmonicLearner(**saved.settings), table.state(like), upto, problems)
 
 
-def _any_vector(store: Store, upto: int) -> NDArray[Any] | None:
+def _any_vector(ledger: Ledger, upto: int) -> NDArray[Any] | None:
     """A learner that lost every vertex still knows the length of its vectors."""
-    sequence = store.brought_a_vector(upto)
-    return None if sequence is None else next(iter(store.vectors([sequence]).values()), None)
+    sequence = ledger.brought_a_vector(upto)
+    return None if sequence is None else next(iter(ledger.vectors([sequence]).values()), None)
 
 
 def _newest(snapshots: Snapshots, upto: int) -> tuple[int, Saved]:
@@ -98,18 +99,18 @@ def _newest(snapshots: Snapshots, upto: int) -> tuple[int, Saved]:
     return found
 
 
-def _went_back_to(store: Store, undo: int) -> int:
-    for event, sound in store.events(undo - 1, undo):
+def _went_back_to(ledger: Ledger, undo: int) -> int:
+    for event, sound in ledger.events(undo - 1, undo):
         if sound:
             return int(event.changes[0][1])
     raise _Damaged(undo, "is damaged")
 
 
-def _apply(store: Store, table: Table, after: int, upto: int) -> None:
+def _apply(ledger: Ledger, table: Table, after: int, upto: int) -> None:
     """Apply the events of a span; each must be there, and sound."""
     expected = after + 1
     try:
-        for event, sound in store.events(after, upto):
+        for event, sound in ledger.events(after, upto):
             if event.sequence != expected:
                 break
             if not sound:

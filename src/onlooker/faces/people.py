@@ -4,15 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from onlooker import walks
 from onlooker.checks import as_name
 from onlooker.errors import LabelConflict, NotFound
-from onlooker.faces.album import as_text
 from onlooker.faces.home import Home
 from onlooker.faces.journal import Change
-from onlooker.graph import UNLABELED
 from onlooker.online import OnlineHarmonicLearner
-from onlooker.persistence import graph_of
 from onlooker.records import State
 
 
@@ -43,17 +39,15 @@ def everybody(learner: OnlineHarmonicLearner) -> list[Known]:
     >>> everybody(learner)
     [Known(name='ana', labeled=1, learned=1, examples=2)]
     """
-    if not learner.names:
-        return []
-    graph = graph_of(learner.state(), learner.kernel, learner.max_vertices)
-    slots = graph.occupied
-    owner = walks.best_labels(graph, len(learner.names), learner.sink)
+    known, owners = learner.vertices(), learner.owners()
+    owner = np.array([owners[vertex] for vertex in known.ids.tolist()], dtype=object)
+    named = np.array([name is not None for name in known.names], dtype=bool)
     people = []
-    for number, name in enumerate(learner.names):
-        mine = slots[owner == number]
-        labeled = int(np.count_nonzero(graph.label[mine] != UNLABELED))
-        examples = int(graph.multiplicity[mine].sum())
-        people.append(Known(name, labeled, len(mine) - labeled, examples))
+    for name in learner.names:
+        mine = owner == name
+        labeled = int(np.count_nonzero(mine & named))
+        examples = int(known.multiplicities[mine].sum())
+        people.append(Known(name, labeled, int(np.count_nonzero(mine)) - labeled, examples))
     return people
 
 
@@ -72,7 +66,7 @@ def merge(home: Home, name: str, into: str) -> int:
 
 
 def _call(home: Home, kind: str, name: str, to: str) -> int:
-    """One event: labels and diary, all or nothing. No vertex moves, so nothing is measured anew."""
+    """One event: labels and diary, all or nothing. No vertex moves."""
     to, learner = as_name(to), home.learner
     if name not in learner.names:
         raise NotFound(f"nobody is called {name!r}; known are {', '.join(learner.names) or '-'}")
@@ -83,29 +77,8 @@ def _call(home: Home, kind: str, name: str, to: str) -> int:
     called = learner.restored(_with_other_name(state, name, to))
     changes: list[Change] = [["labeled", vertex, to] for vertex in sorted(mine)]
     changes.append(["names", list(called.names)])
-    _exchange(home, kind, called, changes, diary=(as_text(to), as_text(name)))
+    home.exchange(kind, called, changes, also=lambda: home.album.rename(name, to))
     return len(mine)
-
-
-def _exchange(
-    home: Home,
-    kind: str,
-    learner: OnlineHarmonicLearner,
-    changes: list[Change],
-    diary: tuple[str, str],
-) -> None:
-    """Let a home go on with another learner, as these changes say; what `Home.undo` does."""
-    chronicle, durable = home._chronicle, home._durable
-    sql = "UPDATE sightings SET name = ? WHERE name = ?"
-    durable.be_ready()
-    with durable.in_step():
-        chronicle.record(
-            kind,
-            changes,
-            next_id=learner.next_id,
-            also=lambda: chronicle.store.change(sql, diary),
-        )
-    durable.use(learner)
 
 
 def _with_other_name(state: State, name: str, to: str) -> State:

@@ -95,15 +95,12 @@ class FaceRecognizer:
         learner = self.learner
         find = Enrolment(self._detect, self._features, self._judge, learner.kernel, faces_per_video)
         taught = OnlineHarmonicLearner(learner.kernel, sink=learner.sink, features=learner.features)
-        counts = dict.fromkeys(people, 0)
-        for name, files in people.items():
-            for vector in [vector for file in files for vector in find.vectors(file)]:
-                taught.teach(vector, name)
-                counts[name] += 1
-            if not counts[name]:
-                raise BadValue(f"there is no picture to learn {name!r} from; four are a good start")
+        found = find.everybody(people)
+        for name, examples in found.items():
+            for example in examples:
+                taught.teach(example.vector, name)
         learner.merge(taught)
-        return counts
+        return {name: len(examples) for name, examples in found.items()}
 
     def _answers(
         self,

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -12,9 +13,11 @@ import av
 import numpy as np
 from av.container import InputContainer
 
+from onlooker.errors import NotFound
 from onlooker.faces.addresses import Address, Kind, SourceError
 from onlooker.faces.pictures import PictureError, read_picture
 from onlooker.faces.records import Pixels
+from onlooker.faces.simulate import prepared, scenario
 from onlooker.faces.tally import Shot
 
 _PROTOCOLS = "rtsp,rtp,srtp,udp,http,https,tls,tcp"
@@ -27,6 +30,8 @@ _VIDEO_FORMATS = (
 """Formats that hold pictures themselves. Playlists, which name other files, are not among them."""
 
 _BROKEN = "the connection broke"
+SIMULATED_FPS = 12.0
+"""Frames per second of the simulated camera: what a computer without help keeps up with."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,8 +45,16 @@ class Opened:
 
 
 @contextmanager
-def opened(address: Address, *, timeout: float, max_pixels: int) -> Iterator[Opened]:
-    """Open the source; it is closed however the block ends."""
+def opened(
+    address: Address, *, timeout: float, max_pixels: int, endless: bool = True
+) -> Iterator[Opened]:
+    """Open the source; it is closed however the block ends.
+
+    endless: whether the simulated camera keeps the pace of a camera and never ends.
+    """
+    if address.kind is Kind.SIMULATED:
+        yield Opened(_simulated(address.target.partition(":")[2], endless), recorded=not endless)
+        return
     if address.kind is Kind.PICTURES:
         yield Opened(_read_all(address.files, max_pixels), recorded=True)
         return
@@ -58,6 +71,23 @@ def _read_all(files: tuple[Path, ...], max_pixels: int) -> Iterator[Shot]:
             yield Shot(None, read_picture(file, max_pixels=max_pixels))
         except PictureError:
             yield Shot(None, None)
+
+
+def _simulated(name: str, endless: bool) -> Iterator[Shot | None]:
+    """The scenario once, as it is; or over and over, as slowly as a camera."""
+    try:
+        if not endless:
+            yield from (Shot(frame.time, frame.pixels) for frame, _ in scenario(name))
+            return
+        yield from (None for _ in prepared())  # alive, and getting ready
+        due = time.monotonic()
+        while True:
+            for frame, _ in scenario(name):
+                due = max(due + 1 / SIMULATED_FPS, time.monotonic())
+                time.sleep(max(0.0, due - time.monotonic()))
+                yield Shot(None, frame.pixels)
+    except NotFound as error:  # the pictures that it is made of are not installed
+        raise SourceError(str(error)) from error
 
 
 def _container(address: Address, timeout: float, max_pixels: int) -> InputContainer:

@@ -61,6 +61,20 @@ def scenario(
     return film(runs, rng, mood=mood)
 
 
+def prepared(seed: int = 0) -> Iterator[int]:
+    """Get the eight people ready, one after another: each takes a while, but only once.
+
+    >>> next(prepared()) in range(1, 41)
+    True
+    """
+    found = 0
+    for person in (1 + np.random.default_rng(seed).permutation(PEOPLE)).tolist():
+        if found == PEOPLE_KNOWN:
+            return
+        found += living(person).pictures >= LIVELY
+        yield person
+
+
 def strangers(seed: int = 0) -> Iterator[tuple[Frame, Truth]]:
     """Everybody who is not among the eight of this seed: a plain picture each, at no camera.
 

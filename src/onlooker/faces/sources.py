@@ -20,6 +20,9 @@ from onlooker.faces.records import Frame
 from onlooker.faces.shots import Opened, opened
 from onlooker.faces.tally import Counts, Tally
 
+LIVE = (Kind.CAMERA, Kind.STREAM, Kind.SIMULATED)
+"""What has no end of its own."""
+
 __all__ = ["Counts", "SourceError", "Stream", "frames_from"]
 
 
@@ -76,8 +79,9 @@ def frames_from(
 
     A source is `0` (a camera of this computer), `video.mp4`, a folder of pictures or a pattern
     such as `'*.jpg'` (in natural order), or an `rtsp://`, `rtsps://`, `http://` or `https://`
-    address. `door=0` gives the camera a name; otherwise it is called after the address, without
-    what may be a secret. What cannot be opened is a SourceError at once.
+    address. `simulated:V1` (or V2, VO) is the built-in camera, which never ends. `door=0` gives
+    the camera a name; otherwise it is called after the address, without what may be a secret.
+    What cannot be opened is a SourceError at once.
 
     live: None reads cameras and addresses live and replays the rest. False replays everything:
         nothing is dropped, and a lost stream is an error. True plays recordings at their own
@@ -112,11 +116,11 @@ def frames_from(
     with ExitStack() as stack:
         stack.callback(mailbox.close)
         for address, tally in zip(addresses, tallies, strict=True):
-            if live if live is not None else address.kind in (Kind.CAMERA, Kind.STREAM):
+            if live if live is not None else address.kind in LIVE:
                 mailbox.readers.append(Reader(address, watch, mailbox, tally))
                 mailbox.readers[-1].start()
             else:
-                source = opened(address, timeout=stall_after, max_pixels=max_pixels)
+                source = opened(address, timeout=stall_after, max_pixels=max_pixels, endless=False)
                 replayed.append(_replay(stack.enter_context(source), tally))
         if not retry_first:
             for reader in list(mailbox.readers):

@@ -7,16 +7,13 @@ make again carries a CRC32 of our own.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from onlooker.errors import OnlookerError
-from onlooker.faces.journal import Event, vectors_in
 
 MIGRATIONS = (
     """
@@ -35,11 +32,13 @@ MIGRATIONS = (
         frame INTEGER NOT NULL, crc INTEGER NOT NULL, png BLOB NOT NULL);
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
     """,
+    "DROP TABLE strangers",  # whose faces are in a file of their own, with their cards
 )
 """Number n brings a database of version n to version n + 1. Never change one: add another."""
 
+VERSION = sqlite3.sqlite_version
+"""Of SQLite, for people who report a problem."""
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_EVENT = "sequence, time, camera, frame, kind, entries, next_id, type, crc"
 _SETTINGS = (
     "journal_mode = WAL",
     "synchronous = FULL",
@@ -61,7 +60,7 @@ class NotSaved(StoreError):
 
 
 class Store:
-    """Events with their vectors, pictures, sightings and strangers in one file."""
+    """A file of tables. `Ledger` keeps the events in it, `Album` what people look at."""
 
     def __init__(self, path: Path) -> None:
         path.touch(mode=0o600)
@@ -115,8 +114,14 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of it or nothing; on the disk when the block has ended without an error."""
+        """All of it or nothing; on the disk when the block has ended without an error.
+
+        Within another one it is a part of that: all of both or nothing.
+        """
         connection = self._connection
+        if connection.in_transaction:
+            yield
+            return
         with _errors_of(NotSaved):
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -129,8 +134,12 @@ class Store:
 
     def run(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """One statement: its rows."""
+        return list(self.each(sql, values))
+
+    def each(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """The same, one row at a time: there may be more than memory has room for."""
         with _errors_of(StoreError):
-            return self._connection.execute(sql, values).fetchall()
+            yield from self._connection.execute(sql, values)
 
     def change(self, sql: str, values: Sequence[Any] = ()) -> int:
         """One statement, by itself or within a transaction: how many rows it changed."""
@@ -147,62 +156,6 @@ class Store:
         with _errors_of(NotSaved):
             self._connection.execute("VACUUM")
         self.checkpoint()
-
-    # ---- the journal
-
-    def append(self, event: Event, data: bytes | None = None) -> None:
-        """An event and the vectors it brings; by itself, or within a transaction."""
-        row = *event.columns, event.crc, data
-        self.change("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-
-    def events(self, after: int, upto: int) -> Iterator[tuple[Event, bool]]:
-        """Events in order, each with whether it is as it was written."""
-        sql = f"SELECT {_EVENT} FROM events WHERE sequence > ? AND sequence <= ? ORDER BY sequence"
-        with _errors_of(StoreError):
-            for *columns, crc in self._connection.execute(sql, (after, upto)):
-                event = Event(*columns)
-                yield event, event.crc == crc
-
-    def listed(self, after: int, limit: int) -> list[Event]:
-        """Some events for people, in order; damaged ones are left out."""
-        sql = f"SELECT {_EVENT} FROM events WHERE sequence > ? ORDER BY sequence LIMIT ?"
-        rows = self.run(sql, (after, limit))
-        return [event for *columns, crc in rows if (event := Event(*columns)).crc == crc]
-
-    def last_undo(self, after: int, upto: int) -> int | None:
-        """The sequence number of the newest undo between two others."""
-        sql = "SELECT max(sequence) FROM events WHERE kind = 'undo' AND sequence BETWEEN ? AND ?"
-        found: int | None = self.run(sql, (after + 1, upto))[0][0]
-        return found
-
-    def last(self) -> tuple[int, int]:
-        """The newest event's number and the id that is next after it; zeros without any."""
-        rows = self.run(
-            "SELECT sequence, CAST(next_id AS INTEGER) FROM events ORDER BY sequence DESC LIMIT 1"
-        )
-        sequence, next_id = rows[0] if rows else (0, 0)
-        return int(sequence), int(next_id)
-
-    def vectors(self, sequences: Iterable[int]) -> dict[int, NDArray[Any]]:
-        """The vectors that these events brought, by vertex; damaged ones are left out."""
-        found: dict[int, NDArray[Any]] = {}
-        sql = f"SELECT {_EVENT}, data FROM events WHERE sequence = ? AND data IS NOT NULL"
-        for sequence in sequences:
-            for *columns, crc, data in self.run(sql, (sequence,)):
-                if (event := Event(*columns)).crc == crc:
-                    found |= vectors_in(event, data)
-        return found
-
-    def brought_a_vector(self, upto: int) -> int | None:
-        """The newest event up to that one which brought any."""
-        sql = "SELECT max(sequence) FROM events WHERE data IS NOT NULL AND sequence <= ?"
-        found: int | None = self.run(sql, (upto,))[0][0]
-        return found
-
-    def prune(self, oldest: int) -> int:
-        """Forget how the state of that event came about: how many events went."""
-        with self.transaction():
-            return self.change("DELETE FROM events WHERE sequence < ?", (oldest,))
 
     @property
     def size(self) -> int:

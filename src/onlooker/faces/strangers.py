@@ -5,7 +5,7 @@ with the learner's kernel: whoever is connected in it is one stranger and gets o
 that a new face connects become one card, under the older number. Nothing here reads a clock.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from math import inf
 from typing import TypeAlias
@@ -23,6 +23,7 @@ from onlooker.faces.cards import (
     Record,
     best,
     bytes_of,
+    chosen,
     finite,
     since,
     united,
@@ -136,13 +137,16 @@ class Strangers:
             )
         return self._cards[number]
 
-    def name(self, number: int, name: str, teach: Teach) -> int:
-        """Teach the best faces of a stranger, who is none from then on: how many were taught."""
-        card, name = self.card(number), as_name(name)
-        for face in card.faces:
+    def name(self, number: int, name: str, teach: Teach, keys: Iterable[str] | None = None) -> int:
+        """Teach the best faces of a stranger, who is none from then on: how many were taught.
+
+        keys: only the faces with these; the others go with the card.
+        """
+        faces, name = chosen(self.card(number), keys), as_name(name)
+        for face in faces:
             teach(face.vector, name, face.picture)
         self.remove(number)
-        return len(card.faces)
+        return len(faces)
 
     def ignore(self, number: int) -> None:
         """Hide a stranger now and whenever they are seen again; pictures are not needed for it."""

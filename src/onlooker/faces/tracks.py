@@ -83,6 +83,16 @@ class Tracks:
         self._current[camera] = result + waiting
         return result
 
+    def ask_again(self) -> None:
+        """Start all votes anew: the learner was corrected, and would not say the same again."""
+        for tracks in self._current.values():
+            for track in tracks:
+                track.votes.clear()
+
+    def left(self, camera: str) -> None:
+        """A camera is gone, and its tracks with it."""
+        self._current.pop(camera, None)
+
     def _start(self, box: FaceBox) -> Track:
         self._started += 1
         return Track(self._started, box, frame=-1)

@@ -7,22 +7,23 @@ with other features, is left aside with a word in `problems`.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
 from onlooker.errors import SnapshotError
 from onlooker.faces import strangers_file
 from onlooker.faces.cards import Card
+from onlooker.faces.closing import Closing
 from onlooker.faces.correction import Corrected, wrong
 from onlooker.faces.durable import Picture
 from onlooker.faces.home import Home
-from onlooker.faces.keeping import DAY
-from onlooker.faces.strangers import Strangers
+from onlooker.faces.keeping import DAY, Forgotten
+from onlooker.faces.recall import RecallableStrangers, SecondThoughts
 
 FILE = "strangers.snapshot"
 
@@ -30,7 +31,7 @@ Alert: TypeAlias = Callable[[Mapping[str, Any]], object]
 """Hears of a new stranger: event, card, count, camera, frame, time."""
 
 
-class Visitors:
+class Visitors(Closing):
     """Strangers that last as long as their home says; call it from the home's thread.
 
     >>> import tempfile
@@ -62,7 +63,8 @@ class Visitors:
         self.home, self._path, self._clock = home, Path(folder, FILE), clock
         self._alert, self._alert_after, self._save_every = alert, alert_after, save_every
         self._features = home.learner.features
-        self.strangers = Strangers(home.learner.kernel, max_vertices=max_vertices)
+        self.strangers = RecallableStrangers(home.learner.kernel, max_vertices=max_vertices)
+        self._thoughts = SecondThoughts(self.strangers)
         self._saved = self.strangers.changes
         self._open()
 
@@ -75,17 +77,6 @@ class Visitors:
             except SnapshotError as error:
                 self._problem(f"the strangers of before are not shown: {error}")
                 self._saved = -1  # faces in a file that nobody can read would never expire
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Write what is not written; before the home is closed, whose lock guards the file."""
@@ -122,25 +113,77 @@ class Visitors:
         """One card a stranger, most seen first; the hidden ones if wanted."""
         return self.strangers.cards(hidden=hidden)
 
-    def name(self, number: int, name: str) -> int:
-        """Teach the home who that is, and forget the stranger: how many faces were taught."""
+    def name(self, number: int, name: str, keys: Iterable[str] | None = None) -> int:
+        """Teach the home who that is, and forget the stranger: how many faces were taught.
+
+        keys: of the faces to teach; the others go with the card.
+        """
+        before, left = self.home.sequence, self.strangers.leftover(number)
         taught = self.strangers.name(
-            number, name, lambda x, who, png: self.home.teach(x, who, picture=png)
+            number, name, lambda x, who, png: self.home.teach(x, who, picture=png), keys
         )
+        self._thoughts.named(before, self._clock(), left)
         self._erase()
         return taught
+
+    def settle(self, number: int, before: int) -> None:
+        """A card is no stranger's any more, since the event after `before`."""
+        self._thoughts.named(before, self._clock(), self.strangers.leftover(number))
+        self.strangers.remove(number)
+        self._erase()
 
     def ignore(self, number: int) -> None:
         """Hide a stranger, from now on."""
         self.strangers.ignore(number)
         self._erase()
 
+    def show(self, number: int) -> None:
+        """Take "ignore" back."""
+        self.strangers.show(number)
+        self._save()
+
     def wrong(self, vertex: int) -> Corrected:
         """That face of the home is somebody else: drop it, and what was learned only through it."""
+        before, known = self.home.sequence, self.home.vertices()
         try:
-            return wrong(self.home, vertex, self.strangers, time=self._clock())
+            done = wrong(self.home, vertex, self.strangers, time=self._clock())
         finally:
             self._save()
+        rows = {each: row for row, each in enumerate(known.ids.tolist())}
+        places = [rows[each] for each in done.vertices]
+        faces = [(known.vectors[row].copy(), int(known.multiplicities[row])) for row in places]
+        self._thoughts.added(before, self._clock(), faces)
+        return done
+
+    def undone(self, to: int) -> None:
+        """The home went back to an event: cards that were named since come back, those that
+        "wrong" made go. The latest few; older ones are not remembered."""
+        before = self.strangers.changes
+        self._thoughts.undone(to)
+        if self.strangers.changes > before:
+            self._erase()
+
+    def forget(self, name: str) -> Forgotten:
+        """Delete somebody from the home, and the cards of faces that it would have named so.
+
+        The cards go first: afterwards nobody could tell any more whose they were.
+        """
+        mine = [card.number for card in self.cards(hidden=True) if self._would_name(card, name)]
+        for number in mine:
+            self.strangers.remove(number)
+        if mine:
+            self._erase()
+        try:
+            return replace(self.home.forget(name), strangers=len(mine))
+        finally:
+            if name not in self.home.learner.names:
+                self._thoughts.forget()  # what was taught or dropped
+
+    def _would_name(self, card: Card, name: str) -> bool:
+        """Whether the home takes any face of a card for somebody."""
+        vectors = [face.vector for face in card.faces]
+        vectors += [member.vector for member in self.strangers.leftover(card.number).members]
+        return any(self.home.predict(vector).label == name for vector in vectors)
 
     def tidy(self, now: float | None = None) -> int:
         """Delete what the home keeps no longer, and write the rest: how many cards went.
@@ -150,6 +193,7 @@ class Visitors:
         """
         now, keeping = self._clock() if now is None else now, self.home.keeping
         before = self.strangers.changes
+        self._thoughts.forget(before=now - keeping.stranger_hours * 3600)
         gone = self.strangers.expire(
             now - keeping.stranger_hours * 3600,
             hidden_before=now - keeping.sighting_days * DAY,

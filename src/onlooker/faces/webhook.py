@@ -5,15 +5,10 @@ ones are left out and counted. An address is http or https; redirects are not fo
 proxies are not asked, so nobody but the machine that was named hears of it.
 """
 
-import json
 import logging
-import queue
 import re
-import threading
-from collections.abc import Mapping
 from http.client import HTTPException
 from time import monotonic
-from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import (
@@ -26,13 +21,12 @@ from urllib.request import (
 )
 
 from onlooker.errors import BadValue
+from onlooker.faces.messenger import Messenger
 
-WAITING = 32
-"""Alerts that may wait to be sent."""
 ATTEMPTS = 2
 
 
-class Webhook:
+class Webhook(Messenger):
     """Posts what it is called with.
 
     >>> Webhook("file:///etc/passwd")
@@ -42,43 +36,12 @@ class Webhook:
     """
 
     def __init__(self, address: str, *, timeout: float = 5.0, pause: float = 1.0) -> None:
+        super().__init__("webhook")
         self._address, self._host = address, _machine(address)
         self._timeout, self._pause = timeout, pause
-        self.sent = self.failed = self.dropped = 0
-        """How many were received; could not be sent; were left out because too many waited."""
-        self.problem = ""
-        """Why the last one could not be sent; empty while all is well."""
-        self._waiting: queue.Queue[bytes] = queue.Queue(WAITING)
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="onlooker webhook", daemon=True)
         self._opener = OpenerDirector()
         for handler in (HTTPHandler, HTTPSHandler, HTTPErrorProcessor, HTTPDefaultErrorHandler):
             self._opener.add_handler(handler())
-
-    def __call__(self, alert: Mapping[str, Any]) -> None:
-        """Send an alert soon; this returns at once, whatever happens to it."""
-        if self._closed.is_set():
-            return
-        if not self._thread.is_alive():
-            self._thread.start()
-        try:
-            self._waiting.put_nowait(json.dumps(dict(alert)).encode())
-        except queue.Full:
-            self.dropped += 1
-
-    def close(self, timeout: float = 5.0) -> None:
-        """Send what waits, for a few seconds at most, and stop."""
-        self._closed.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout)
-
-    def _work(self) -> None:
-        while not (self._closed.is_set() and self._waiting.empty()):
-            try:
-                body = self._waiting.get(timeout=0.2)
-            except queue.Empty:
-                continue
-            self._deliver(body)
 
     def _deliver(self, body: bytes) -> None:
         for attempt in range(ATTEMPTS):

@@ -1,8 +1,15 @@
 """Faces, names and reasons as they go over the wire."""
 
+from collections.abc import Mapping, Set
+from typing import Literal
+
 from onlooker.faces.records import FaceBox, Refusal, Sighting
-from onlooker.records import Explanation, Prediction
+from onlooker.records import Ending, Explanation, Prediction
+from onlooker.web.looked import Looked
 from onlooker.web.models import Model
+
+SURE = 0.5
+"""From this confidence on, a name is shown without reserve."""
 
 
 class Box(Model):
@@ -51,6 +58,7 @@ class Link(Model):
     vertex: int
     name: str | None
     examples: int
+    picture: bool
 
 
 class End(Model):
@@ -60,33 +68,56 @@ class End(Model):
     share: float
     chain: list[Link]
 
+    @classmethod
+    def of(cls, end: Ending, names: Mapping[int, str | None], pictured: Set[int]) -> "End":
+        """From the learner's ending."""
+        chain = [
+            Link(
+                vertex=step.vertex,
+                name=names.get(step.vertex),
+                examples=step.multiplicity,
+                picture=step.vertex in pictured,
+            )
+            for step in end.chain
+        ]
+        return cls(name=end.name, share=end.share, chain=chain)
+
+
+class Share(Model):
+    """A name, and the probability that the walk ends there."""
+
+    name: str
+    share: float
+
 
 class Why(Model):
     """Where the walk from a face ends; what is missing to 1 ended nowhere, in the sink."""
 
     name: str | None
     scores: dict[str, float]
+    alternatives: list[Share]
     sink: float
     endings: list[End]
 
     @classmethod
-    def of(cls, why: Explanation, names: dict[int, str | None]) -> "Why":
+    def of(cls, why: Explanation, names: Mapping[int, str | None], pictured: Set[int]) -> "Why":
         """From the learner's explanation."""
-        endings = [
-            End(
-                name=ending.name,
-                share=ending.share,
-                chain=[
-                    Link(
-                        vertex=step.vertex, name=names.get(step.vertex), examples=step.multiplicity
-                    )
-                    for step in ending.chain
-                ],
-            )
-            for ending in why.endings
-        ]
         told = why.prediction
-        return cls(name=told.label, scores=dict(told.scores), sink=told.sink, endings=endings)
+        ranked = sorted(told.scores.items(), key=lambda pair: -pair[1])
+        return cls(
+            name=told.label,
+            scores=dict(told.scores),
+            alternatives=[Share(name=name, share=share) for name, share in ranked],
+            sink=told.sink,
+            endings=[End.of(ending, names, pictured) for ending in why.endings],
+        )
+
+
+class WhySeen(Why):
+    """The same of a face on the screen: the vertex that stands for it, the stranger's card."""
+
+    vertex: int | None
+    card: int | None
 
 
 class Explained(Model):
@@ -97,28 +128,70 @@ class Explained(Model):
 
 
 class Seen(Model):
-    """One face in one frame of a camera; the name is what the track has come to say."""
+    """One face in one frame of a camera; the name is what the track has come to say.
+
+    known: this frame agrees with the track, clearly. unsure: a name is in play, but frame and
+    track disagree, or the frame is not sure. poor: too poor to be named. nobody: nobody known.
+    """
 
     track: int
     name: str | None
+    state: Literal["known", "unsure", "nobody", "poor"]
+    vertex: int | None
+    card: int | None
     answer: Answer
 
     @classmethod
-    def of(cls, sighting: Sighting) -> "Seen":
+    def of(cls, sighting: Sighting, vertex: int | None, card: int | None) -> "Seen":
         """From a sighting."""
-        answer = Answer.of(sighting.box, sighting.answer, sighting.refusal)
-        return cls(track=sighting.track, name=sighting.name, answer=answer)
+        return cls(
+            track=sighting.track,
+            name=sighting.name,
+            state=state_of(sighting),
+            vertex=vertex,
+            card=card,
+            answer=Answer.of(sighting.box, sighting.answer, sighting.refusal),
+        )
+
+
+def state_of(sighting: Sighting) -> Literal["known", "unsure", "nobody", "poor"]:
+    """How sure a page may look about a face."""
+    name, answer = sighting.name, sighting.answer
+    if name is None and sighting.refusal is not None:
+        return "poor"
+    if name is None and (answer is None or answer.label is None):
+        return "nobody"
+    agreed = answer is not None and name is not None and answer.label == name
+    return "known" if agreed and answer is not None and answer.confidence >= SURE else "unsure"
+
+
+class Seconds(Model):
+    """What the stages took for one frame."""
+
+    detect: float
+    features: float
+    learn: float
 
 
 class Result(Model):
-    """What was seen in one frame."""
+    """What was seen in one frame; learned: from how many unlabeled faces it has learned so far."""
 
     camera: str
     frame: int
     time: float
     faces: list[Seen]
+    learned: int
+    seconds: Seconds
 
     @classmethod
-    def of(cls, camera: str, frame: int, time: float, seen: list[Sighting]) -> "Result":
-        """From the sightings of a frame."""
-        return cls(camera=camera, frame=frame, time=time, faces=[Seen.of(one) for one in seen])
+    def of(cls, looked: Looked) -> "Result":
+        """From a look at a frame."""
+        columns = zip(looked.sightings, looked.vertices, looked.cards, strict=True)
+        return cls(
+            camera=looked.camera,
+            frame=looked.frame,
+            time=looked.time,
+            faces=[Seen.of(*column) for column in columns],
+            learned=looked.learned,
+            seconds=Seconds(**looked.seconds),
+        )

@@ -1,129 +1,44 @@
-"""The cameras of a station: each read in its own thread; one that fails says why."""
+"""The cameras of a station by name, and which of them are there again after a restart."""
 
-import logging
+import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock, Thread
-from typing import Literal
+from threading import Lock
 
 from onlooker.errors import NotFound, OnlookerError
-from onlooker.faces.addresses import Address, Kind, addresses_of
+from onlooker.faces.addresses import addresses_of
 from onlooker.faces.records import Frame
-from onlooker.faces.sources import Counts, Stream, frames_from
+from onlooker.web.camera_file import CameraFile, NotKept
 from onlooker.web.permitted import as_camera_name, permitted
-from onlooker.web.worker import Stopped
+from onlooker.web.watching import Camera, CameraState
 
 MOST = 32
 """Cameras at one time."""
-PATIENCE = 100
-"""Frames in a row that may fail before a camera is given up."""
-State = Literal["starting", "watching", "lost", "ended", "failed"]
-
-log = logging.getLogger(__name__)
 
 
 class CameraTaken(OnlookerError):
     """There is a camera of this name already, or there are too many."""
 
 
-@dataclass(frozen=True, slots=True)
-class CameraState:
-    """How a camera is."""
+class Cameras:
+    """All of them by name. Those that were added from outside are in the file, if there is one."""
 
-    name: str
-    address: str
-    """Without what may be a secret."""
-    state: State
-    problem: str | None
-    """Why nothing arrives."""
-    frames: int
-    """Looked at."""
-    dropped: int
-    """Not looked at, to keep up."""
-    reconnects: int
-
-
-class Camera:
-    """One camera and the thread that reads it; show is called there with every frame."""
-
-    def __init__(self, address: Address, show: Callable[[Frame], object]) -> None:
-        self.name, self._address, self._show = address.camera, address, show
-        self._stack, self._lock = ExitStack(), Lock()
-        self._stream: Stream | None = None
-        self._state: State = "starting"
-        self._problem: str | None = None
-        self._closed = False
-        self._skipped = 0
-        self._thread = Thread(target=self._run, name=f"onlooker watches {self.name}", daemon=True)
-        self._thread.start()
+    def __init__(
+        self,
+        show: Callable[[Frame], object],
+        folders: Sequence[Path] = (),
+        file: CameraFile | None = None,
+    ) -> None:
+        self._show, self._folders, self._file = show, folders, file
+        self._cameras: dict[str, Camera] = {}
+        self._lock, self._filing = Lock(), Lock()
+        self._missing: dict[str, str] = {}
 
     @property
-    def state(self) -> CameraState:
-        """How it is."""
-        stream = self._stream
-        counts = stream.counts[self.name] if stream else Counts()
-        state, problem = self._state, self._problem or counts.problem or None
-        if counts.problem and state == "watching":
-            state = "lost"
-        seen = self.name, self._address.shown, state, problem
-        dropped = counts.dropped + self._skipped
-        return CameraState(*seen, counts.frames - self._skipped, dropped, counts.reconnects)
-
-    def close(self) -> None:
-        """Let go of the camera: its thread ends within seconds."""
-        self._release()
-        self._thread.join(3.0)
-
-    def _release(self) -> None:
-        with self._lock:
-            self._closed = True
-            self._stack.close()
-
-    def _run(self) -> None:
-        try:
-            self._watch()
-            self._state = "ended"
-        except OnlookerError as error:
-            self._state, self._problem = "failed", str(error)
-        except Exception as error:
-            # In what others say of an error the address may stand, and in it a password.
-            self._state, self._problem = "failed", f"given up after {type(error).__name__}"
-        finally:
-            self._release()
-
-    def _watch(self) -> None:
-        live = self._address.kind in (Kind.CAMERA, Kind.STREAM)
-        source = f"{self.name}={self._address.target}"
-        with self._lock:
-            if self._closed:
-                return
-            opening = frames_from(source, live=True, retry_first=live, queue_size=2)
-            self._stream = self._stack.enter_context(opening)
-        self._state = "watching"
-        failures = 0
-        for frame in self._stream:
-            try:
-                self._show(frame)
-                failures = 0
-            except Stopped:
-                return
-            except Exception as error:  # one odd frame must not end what runs for months
-                failures += 1
-                self._skipped += 1
-                log.warning("%s: frame %s is left out: %r", self.name, frame.index, error)
-                if failures >= PATIENCE:
-                    raise
-
-
-class Cameras:
-    """All of them by name."""
-
-    def __init__(self, show: Callable[[Frame], object], folders: Sequence[Path] = ()) -> None:
-        self._show, self._folders = show, folders
-        self._cameras: dict[str, Camera] = {}
-        self._lock = Lock()
+    def problems(self) -> list[str]:
+        """Why cameras of before are not watched."""
+        damaged = [self._file.problem] if self._file and self._file.problem else []
+        return [*damaged, *self._missing.values()]
 
     @property
     def states(self) -> list[CameraState]:
@@ -133,11 +48,22 @@ class Cameras:
         return [camera.state for camera in cameras]
 
     def add(self, source: str, name: str | None = None) -> CameraState:
-        """A source that somebody asks for from outside: only what is permitted."""
+        """A source that somebody asks for from outside: only what is permitted.
+
+        It is watched after the next start, too, until it is removed; what cannot be written down
+        is not watched.
+        """
         source = permitted(source, self._folders)
-        if name is None:
-            return self.watch(source)
-        return self.watch(f"{as_camera_name(name)}={source}")
+        with self._filing:
+            state = self.watch(source if name is None else f"{as_camera_name(name)}={source}")
+            try:
+                if self._file is not None:
+                    self._file.add(state.name, source)
+            except NotKept:
+                self._close(state.name)
+                raise
+            self._missing.pop(state.name, None)
+        return state
 
     def watch(self, source: str) -> CameraState:
         """A source that the owner of this computer names."""
@@ -151,13 +77,41 @@ class Cameras:
             camera = self._cameras[address.camera] = Camera(address, self._show)
         return camera.state
 
-    def remove(self, name: str) -> None:
-        """Stop watching."""
+    def resume(self) -> list[str]:
+        """Watch the cameras that were added before: what is said of those that give way.
+
+        The owner's own come first. What is not permitted or not there any more is a problem, and
+        stays in the file: a folder may be named, a disk plugged in, by the next start.
+        """
+        given_way = []
         with self._lock:
-            camera = self._cameras.pop(name, None)
-        if camera is None:
-            raise NotFound(f"there is no camera called {name!r}")
-        camera.close()
+            own = {_place(camera.target): name for name, camera in self._cameras.items()}
+        for name, source in (self._file.sources if self._file else {}).items():
+            if name in own.values() or source in own:
+                if own.get(source) != name:
+                    given_way.append(
+                        f"the camera {name!r} that was added before gives way to "
+                        f"{own.get(source, name)!r} of the command line"
+                    )
+                continue
+            try:
+                self.watch(f"{as_camera_name(name)}={permitted(source, self._folders)}")
+            except OnlookerError as error:
+                self._missing[name] = f"the camera {name!r} of before is not watched: {error}"
+        return given_way
+
+    def remove(self, name: str) -> None:
+        """Stop watching, now and after the next start."""
+        with self._filing:
+            kept = self._file is not None and name in self._file.sources
+            if not self._close(name) and not kept:
+                raise NotFound(f"there is no camera called {name!r}")
+            try:
+                if self._file is not None:
+                    self._file.remove(name)
+            except NotKept as error:
+                raise NotKept(f"{name!r} will be back after the next start: {error}") from error
+            self._missing.pop(name, None)
 
     def close(self) -> None:
         """Stop watching all of them."""
@@ -165,3 +119,15 @@ class Cameras:
             cameras, self._cameras = list(self._cameras.values()), {}
         for camera in cameras:
             camera.close()
+
+    def _close(self, name: str) -> bool:
+        with self._lock:
+            camera = self._cameras.pop(name, None)
+        if camera is not None:
+            camera.close()
+        return camera is not None
+
+
+def _place(target: str) -> str:
+    """A recording by its whole path, as those that are added are kept; an address as it is."""
+    return os.path.realpath(target) if os.path.exists(target) else target

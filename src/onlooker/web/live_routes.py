@@ -17,13 +17,14 @@ from onlooker.web.hub import Subscription
 from onlooker.web.models import Problem
 from onlooker.web.station import RESULTS, Station, live
 from onlooker.web.uploads import decoded
+from onlooker.web.views import View
 
 BOUNDARY = "onlooker-frame"
 HEARTBEAT = 10.0
 """Seconds after which a picture is sent again."""
 MAX_FRAME = 2 << 20
 """Bytes of one picture from a browser."""
-TOO_LARGE, NOT_NOW = 1009, 1013
+TOO_LARGE, NOT_NOW, NO_CAMERA = 1009, 1013, 4404
 CameraName = Annotated[str, Path(max_length=64)]
 
 
@@ -44,7 +45,27 @@ def live_routes(station: Station) -> APIRouter:
             leaving = asyncio.create_task(_until_they_leave(socket, news))
             try:
                 async for one in news:
-                    await socket.send_text(Result.of(*one).model_dump_json())
+                    await socket.send_text(Result.of(one).model_dump_json())
+                if not leaving.done():
+                    await socket.close(1001)
+            except (WebSocketDisconnect, RuntimeError):
+                pass  # they left
+            finally:
+                leaving.cancel()
+
+    @routes.websocket("/api/v1/live/{camera}")
+    async def view(socket: WebSocket, camera: str) -> None:
+        await socket.accept()
+        try:
+            station.latest(camera)
+        except NotFound as error:
+            await socket.send_text(Problem(detail=str(error)).model_dump_json())
+            await socket.close(NO_CAMERA)
+            return
+        with station.hub.listen(live(camera), size=1) as news:
+            leaving = asyncio.create_task(_until_they_leave(socket, news))
+            try:
+                await _show(socket, station.views.newest(camera), news)
                 if not leaving.done():
                     await socket.close(1001)
             except (WebSocketDisconnect, RuntimeError):
@@ -81,10 +102,20 @@ async def _frames_of(socket: WebSocket, station: Station, camera: str) -> None:
             await socket.send_text(Problem(detail=str(error)).model_dump_json())
             continue
         frame = Frame(camera, number, time.monotonic() - begun, pixels)
-        seen = await run_in_threadpool(station.show, frame)
+        result = Result.of(await run_in_threadpool(station.look, frame))
         number += 1
-        result = Result.of(camera, frame.index, frame.time, seen)
         await socket.send_text(result.model_dump_json())
+
+
+async def _show(socket: WebSocket, first: View | None, news: Subscription) -> None:
+    """What was seen in a frame, and at once that very frame; who is slow misses some."""
+    view = first
+    while not news.closed:
+        if view is not None:
+            jpeg = await run_in_threadpool(view.plain)
+            await socket.send_text(Result.of(view.looked).model_dump_json())
+            await socket.send_bytes(jpeg)
+        view = await news.take(60.0)
 
 
 async def _until_they_leave(socket: WebSocket, news: Subscription) -> None:
@@ -96,11 +127,11 @@ async def _until_they_leave(socket: WebSocket, news: Subscription) -> None:
 async def _pictures(station: Station, camera: str) -> AsyncIterator[bytes]:
     """The newest picture as it comes, and the old one again when none does: is anybody there?"""
     with station.hub.listen(live(camera), size=1) as news, suppress(NotFound):
-        jpeg = station.latest(camera)
+        view = station.latest(camera)
         while not news.closed:
-            if jpeg is not None:
-                yield _part(jpeg)
-            jpeg = await news.take(HEARTBEAT) or station.latest(camera)
+            if view is not None:
+                yield _part(await run_in_threadpool(view.drawn))
+            view = await news.take(HEARTBEAT) or station.latest(camera)
 
 
 def _part(jpeg: bytes) -> bytes:

@@ -16,7 +16,7 @@ def metrics(station: Station) -> str:
 
 def _lines(station: Station) -> Iterator[str]:
     health, states = station.health, station.camera_states
-    counts, seconds = dict(station.counts), dict(station.seconds)
+    counts, seconds = station.accounts.totals()
     faces = [
         ({"camera": camera, "as": kind}, number)
         for (camera, kind), number in counts.items()

@@ -12,6 +12,7 @@ LARGEST = 2**53 - 1
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
 Number = Annotated[int, Field(ge=0, le=LARGEST)]
 PersonId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+FaceKey = PersonId
 
 
 class Model(BaseModel):
@@ -34,6 +35,12 @@ class Person(Model):
     labeled: int
     learned: int
     examples: int
+
+
+class Changed(Person):
+    """The same after a change; `undo` is the event to go back to, null if nothing changed."""
+
+    undo: int | None
 
 
 class NewName(Model):
@@ -61,6 +68,7 @@ class Receipt(Model):
     sightings: int
     events: int
     snapshots: int
+    strangers: int
 
 
 class Face(Model):
@@ -74,10 +82,11 @@ class Face(Model):
 
 
 class Taught(Model):
-    """A face that was taught."""
+    """A face that was taught, and the event to undo to."""
 
     person: Person
     vertex: int
+    undo: int | None
 
 
 class Glimpse(Model):
@@ -89,13 +98,13 @@ class Glimpse(Model):
 
 
 class Stranger(Model):
-    """Somebody without a name; pictures are numbered from 0, the best first."""
+    """Somebody without a name; faces are the keys of their pictures, the best first."""
 
     card: int
     count: int
     first: Glimpse
     last: Glimpse
-    pictures: int
+    faces: list[str]
     hidden: bool
 
     @classmethod
@@ -106,19 +115,27 @@ class Stranger(Model):
             count=card.count,
             first=Glimpse.model_validate(card.first),
             last=Glimpse.model_validate(card.last),
-            pictures=sum(face.picture is not None for face in card.faces),
+            faces=[face.key for face in card.faces if face.key is not None],
             hidden=card.hidden,
         )
 
 
+class NewStranger(NewName):
+    """Who a stranger is; only the chosen faces are taught, or else all of the best ones."""
+
+    faces: Annotated[list[FaceKey], Field(min_length=1, max_length=16)] | None = None
+
+
 class Met(Model):
-    """A stranger who has a name now, and how many faces were taught."""
+    """A stranger who has a name now, how many faces were taught, and the event to undo to."""
 
     person: Person
     taught: int
+    undo: int | None
 
 
 class Dropped(Model):
-    """The vertices that are gone."""
+    """The vertices that are gone, and the event to undo to."""
 
     dropped: list[int]
+    undo: int | None

@@ -3,18 +3,14 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
-from onlooker.errors import BadValue, NotFound
+from onlooker.errors import NotFound
 from onlooker.faces.cards import Card
 from onlooker.faces.home import Home
-from onlooker.faces.keeping import Forgotten
-from onlooker.faces.people import merge, rename
 from onlooker.faces.visitors import Visitors
-from onlooker.records import Explanation, Prediction
-from onlooker.web.sight import Face
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +38,15 @@ class KnownFace:
     picture: bool
 
 
+class Row(NamedTuple):
+    """One vertex: whose face it is, whether somebody said so, what it stands for."""
+
+    vertex: int
+    name: str | None
+    labeled: bool
+    examples: int
+
+
 def id_of(name: str) -> str:
     """What stands for a name in an address: a name may hold anything, even a path.
 
@@ -52,17 +57,13 @@ def id_of(name: str) -> str:
 
 
 class People:
-    """Names and faces of a home; remembers whom each unlabeled vertex was last taken for."""
+    """Names and faces of a home; remembers whose each vertex is until the next event."""
 
     def __init__(self) -> None:
         self._owners: dict[int, str | None] = {}
+        self._owners_at = -1
         self.visitors: Visitors | None = None
         """Who keeps the strangers, while the home is open."""
-
-    def noticed(self, answer: Prediction) -> None:
-        """An answer tells whose its vertex is, for free."""
-        if answer.vertex is not None:
-            self._owners[answer.vertex] = answer.label
 
     # ---- asking
 
@@ -98,85 +99,38 @@ class People:
         raise NotFound("there is nobody with this id; the list of people has the ids")
 
     def names_of_vertices(self, home: Home) -> dict[int, str | None]:
-        """Whose face each vertex is: as labeled, or as last taken for."""
-        return {vertex: name for vertex, name, _, _ in self._rows(home)}
+        """Whose face each vertex is."""
+        return {row.vertex: row.name for row in self._rows(home)}
 
-    def explain(self, home: Home, vertex: int) -> Explanation:
-        """Why a vertex is whose it is."""
-        return home.explain(_vector(home, vertex))
+    def everything(self, home: Home) -> list[Row]:
+        """Every vertex: id, whose, whether labeled, examples."""
+        return list(self._rows(home))
 
-    # ---- changing
-
-    def teach(self, home: Home, face: Face, name: str) -> int:
-        """A labeled face: its vertex."""
-        if face.vector is None:
-            raise BadValue("the face is too poor to learn from")
-        home.teach(face.vector, name, picture=face.png())
-        self._owners.clear()
-        return int(home.learner.entries()[0].vertex)
-
-    def label(self, home: Home, vertex: int, name: str) -> None:
-        """Name a face that is known by its vertex."""
-        home.label(vertex, name)
-        self._owners.clear()
-
-    def rename(self, home: Home, person: str, name: str) -> str:
-        """Give somebody another name, which must be free."""
-        rename(home, self.name(home, person), name)
-        self._owners.clear()
-        return name
-
-    def merge(self, home: Home, person: str, into: str) -> str:
-        """Two names, one person: the first name goes."""
-        old, name = self.name(home, person), self.name(home, into)
-        if old == name:
-            raise BadValue("a person cannot be merged with itself; give two ids")
-        merge(home, old, name)
-        self._owners.clear()
-        return name
-
-    def forget(self, home: Home, person: str) -> Forgotten:
-        """Delete a person so that nothing remains."""
-        receipt = home.forget(self.name(home, person))
-        self._owners.clear()
-        return receipt
-
-    def wrong(self, vertex: int) -> list[int]:
-        """Drop a face and all that was learned through it only; they are strangers from then on."""
-        dropped = self._visitors.wrong(vertex).vertices
-        self._owners.clear()
-        return list(dropped)
-
-    def undo(self, home: Home, to: int) -> None:
-        """Know again what was known after an event."""
-        home.undo(to=to)
-        self._owners.clear()
+    def vector(self, home: Home, vertex: int) -> NDArray[Any]:
+        """Where a vertex stands."""
+        known = home.vertices()
+        places = (known.ids == vertex).nonzero()[0]
+        if not len(places):
+            raise NotFound(f"there is no vertex {vertex} any more; it was merged or dropped")
+        vector: NDArray[Any] = known.vectors[places[0]]
+        return vector
 
     # ---- strangers
 
     @property
-    def _visitors(self) -> Visitors:
+    def keeper(self) -> Visitors:
+        """Who keeps the strangers."""
         if self.visitors is None:
             raise NotFound("nobody keeps strangers while the home is closed")
         return self.visitors
 
     def strangers(self, *, hidden: bool) -> list[Card]:
         """One card each, the most often seen first."""
-        return self._visitors.cards(hidden=hidden)
+        return self.keeper.cards(hidden=hidden)
 
     def stranger(self, number: int) -> Card:
         """One of the cards."""
-        return self._visitors.strangers.card(number)
-
-    def name_stranger(self, number: int, name: str) -> int:
-        """Say who it is: how many faces were taught."""
-        taught = self._visitors.name(number, name)
-        self._owners.clear()
-        return taught
-
-    def ignore(self, number: int) -> None:
-        """Hide a stranger, from now on."""
-        self._visitors.ignore(number)
+        return self.keeper.strangers.card(number)
 
     # ---- inside
 
@@ -186,21 +140,11 @@ class People:
                 kind: Literal["labeled", "learned"] = "labeled" if labeled else "learned"
                 yield KnownFace(vertex, name, kind, examples, vertex in pictured)
 
-    def _rows(self, home: Home) -> Iterator[tuple[int, str | None, bool, int]]:
-        """Of each vertex: id, whose, whether labeled, examples. Only new ones are asked about."""
-        known, owners = home.vertices(), self._owners
+    def _rows(self, home: Home) -> Iterator[Row]:
+        """Of each vertex, whose it is: as labeled, or as it would be taken for now."""
+        if self._owners_at != home.sequence:
+            self._owners, self._owners_at = home.learner.owners(), home.sequence
+        known = home.vertices()
         ids, counts = known.ids.tolist(), known.multiplicities.tolist()
-        self._owners = {vertex: owners[vertex] for vertex in ids if vertex in owners}
-        for row, (vertex, name, count) in enumerate(zip(ids, known.names, counts, strict=True)):
-            if name is None and vertex not in self._owners:
-                self._owners[vertex] = home.predict(known.vectors[row]).label
-            yield vertex, name or self._owners[vertex], name is not None, count
-
-
-def _vector(home: Home, vertex: int) -> NDArray[Any]:
-    known = home.vertices()
-    places = (known.ids == vertex).nonzero()[0]
-    if not len(places):
-        raise NotFound(f"there is no vertex {vertex} any more; it was merged or dropped")
-    vector: NDArray[Any] = known.vectors[places[0]]
-    return vector
+        for vertex, name, count in zip(ids, known.names, counts, strict=True):
+            yield Row(vertex, name or self._owners.get(vertex), name is not None, count)

@@ -1,5 +1,6 @@
 """People, faces, recognize, explain."""
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -8,6 +9,7 @@ from onlooker.errors import NotFound
 from onlooker.faces.home import Home
 from onlooker.web import answers, models
 from onlooker.web.asking import asked, uploaded
+from onlooker.web.explaining import explained
 from onlooker.web.models import Name, Number, PersonId
 from onlooker.web.replies import png_or, problems
 from onlooker.web.station import Station
@@ -26,7 +28,7 @@ Vertex = Annotated[Number, Path(description="The number of a face.")]
 
 def people_routes(station: Station) -> APIRouter:
     """Who is known, and their names."""
-    routes, people = APIRouter(tags=["people"]), station.people
+    routes, people, deeds = APIRouter(tags=["people"]), station.people, station.deeds
 
     @routes.get("/people", responses=problems())
     async def list_people() -> list[models.Person]:
@@ -35,29 +37,29 @@ def people_routes(station: Station) -> APIRouter:
         return [models.Person.model_validate(person) for person in found]
 
     @routes.patch("/people/{person}", responses=problems(404, 409, 422))
-    async def rename(person: Person, new: models.NewName) -> models.Person:
+    async def rename(person: Person, new: models.NewName) -> models.Changed:
         """Another name for somebody. The id changes with it."""
 
-        def act(home: Home) -> models.Person:
-            name = people.rename(home, person, new.name)
-            return models.Person.model_validate(people.person(home, name))
+        def act(home: Home) -> models.Changed:
+            undo = deeds.rename(home, person, new.name)
+            return models.Changed(**asdict(people.person(home, new.name)), undo=undo)
 
         return await asked(station, act)
 
     @routes.post("/people/merge", responses=problems(404, 422))
-    async def merge(two: models.Merge) -> models.Person:
+    async def merge(two: models.Merge) -> models.Changed:
         """Two names that are one person: the first name goes, its faces stay."""
 
-        def act(home: Home) -> models.Person:
-            name = people.merge(home, two.person, two.into)
-            return models.Person.model_validate(people.person(home, name))
+        def act(home: Home) -> models.Changed:
+            name, undo = deeds.merge(home, two.person, two.into)
+            return models.Changed(**asdict(people.person(home, name)), undo=undo)
 
         return await asked(station, act)
 
     @routes.delete("/people/{person}", responses=problems(404, 422))
     async def forget(person: Person) -> models.Receipt:
         """Forget somebody so that nothing remains, and get a receipt."""
-        receipt = await asked(station, lambda home: people.forget(home, person))
+        receipt = await asked(station, lambda home: deeds.forget(home, person))
         return models.Receipt.model_validate(receipt)
 
     return routes
@@ -65,7 +67,7 @@ def people_routes(station: Station) -> APIRouter:
 
 def face_routes(station: Station) -> APIRouter:
     """The faces of people."""
-    routes, people = APIRouter(tags=["faces"]), station.people
+    routes, people, deeds = APIRouter(tags=["faces"]), station.people, station.deeds
 
     @routes.get("/faces", responses=problems(404, 422))
     async def list_faces(person: Annotated[PersonId, Query()]) -> list[models.Face]:
@@ -79,9 +81,9 @@ def face_routes(station: Station) -> APIRouter:
         pixels = await uploaded(request)
 
         def act(home: Home) -> models.Taught:
-            vertex = people.teach(home, station.sight.one_face(pixels), name)
+            vertex, undo = deeds.teach(home, station.sight.one_face(pixels), name)
             person = models.Person.model_validate(people.person(home, name))
-            return models.Taught(person=person, vertex=vertex)
+            return models.Taught(person=person, vertex=vertex, undo=undo)
 
         return await asked(station, act)
 
@@ -102,17 +104,17 @@ def face_routes(station: Station) -> APIRouter:
         """Say who this face is."""
 
         def act(home: Home) -> models.Taught:
-            people.label(home, vertex, new.name)
+            undo = deeds.label(home, vertex, new.name)
             person = models.Person.model_validate(people.person(home, new.name))
-            return models.Taught(person=person, vertex=vertex)
+            return models.Taught(person=person, vertex=vertex, undo=undo)
 
         return await asked(station, act)
 
     @routes.post("/faces/{vertex}/wrong", responses=problems(404, 422))
     async def wrong(vertex: Vertex) -> models.Dropped:
         """Not this person: the face, and all learned through it only, become strangers."""
-        dropped = await asked(station, lambda home: people.wrong(vertex))
-        return models.Dropped(dropped=dropped)
+        dropped, undo = await asked(station, lambda home: deeds.wrong(home, vertex))
+        return models.Dropped(dropped=dropped, undo=undo)
 
     return routes
 
@@ -144,15 +146,12 @@ def asking_routes(station: Station) -> APIRouter:
         pixels = await uploaded(request)
 
         def act(home: Home) -> list[answers.Explained]:
-            found, names = sight.faces(pixels), people.names_of_vertices(home)
             return [
                 answers.Explained(
                     box=answers.Box.model_validate(face.box),
-                    why=None
-                    if face.vector is None
-                    else answers.Why.of(home.explain(face.vector), names),
+                    why=None if face.vector is None else explained(people, home, face.vector),
                 )
-                for face in found
+                for face in sight.faces(pixels)
             ]
 
         return await asked(station, act)
@@ -162,7 +161,7 @@ def asking_routes(station: Station) -> APIRouter:
         """Why a face that is known is whose it is."""
 
         def act(home: Home) -> answers.Why:
-            return answers.Why.of(people.explain(home, vertex), people.names_of_vertices(home))
+            return explained(people, home, people.vector(home, vertex))
 
         return await asked(station, act)
 

@@ -32,7 +32,9 @@ def permitted(source: str, folders: Sequence[Path]) -> str:
     >>> permitted("rtsp://10.0.0.5/1", [])
     'rtsp://10.0.0.5/1'
     """
-    if re.fullmatch(r"[0-9]{1,3}", source) or source.lower().startswith(_PROTOCOLS):
+    if re.fullmatch(r"[0-9]{1,3}|simulated:(V1|V2|VO)", source) or source.lower().startswith(
+        _PROTOCOLS
+    ):
         return source
     try:
         path = Path(source).resolve()
@@ -41,7 +43,8 @@ def permitted(source: str, folders: Sequence[Path]) -> str:
         inside = False
     if not inside or any(sign in source for sign in "*?[") or "://" in source:
         raise BadValue(
-            "a source is the number of a camera, an rtsp, rtsps, http or https address, or lies "
-            "in a folder that `onlooker serve --folder` names"
+            "a source is the number of a camera, an rtsp, rtsps, http or https address, "
+            "simulated:V1, simulated:V2 or simulated:VO, or lies in a folder that `onlooker serve "
+            "--folder` names"
         )
     return str(path)

@@ -5,18 +5,21 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from onlooker.errors import BadValue, LabelConflict, NotFound, OnlookerError
 from onlooker.faces.addresses import SourceError
 from onlooker.faces.pictures import PictureError
 from onlooker.web.cameras import CameraTaken
+from onlooker.web.deeds import NothingLearned
 from onlooker.web.models import Problem
 
 STATUS: tuple[tuple[type[OnlookerError], int], ...] = (
     (NotFound, 404),
     (LabelConflict, 409),
     (CameraTaken, 409),
+    (NothingLearned, 409),
     (BadValue, 422),
     (PictureError, 422),
     (SourceError, 422),
@@ -55,6 +58,7 @@ def answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(OnlookerError, _known)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ClientDisconnect, _gone)
 
 
 def _problem(status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
@@ -80,3 +84,8 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
     status = 422 if error.status_code == 400 else error.status_code
     headers = dict(error.headers) if error.headers else None
     return _problem(status, str(error.detail), headers)
+
+
+async def _gone(request: Request, error: Exception) -> JSONResponse:
+    """Whoever left in the middle of an upload hears nothing, and nobody needs to read of it."""
+    return _problem(422, "the body ended before it was whole")

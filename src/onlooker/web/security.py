@@ -18,7 +18,7 @@ MEGABYTE = 1 << 20
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _PUSHED = "/api/v1/browser/"
-_LOGIN = "/login"
+_LOGIN = {("/login", "GET"), ("/api/v1/session", "POST"), ("/api/v1/session", "DELETE")}
 
 
 class Refused(Exception):
@@ -52,7 +52,7 @@ class Guard:
         headers = Headers(scope=scope)
         host = self._host(headers)
         _refuse_other_sites(scope, headers)
-        if scope["path"] != _LOGIN and self._needs_token(scope, host):
+        if self._needs_token(scope, host):
             self.admit(scope, token_in(headers))
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length[:20]) > self.max_upload:
@@ -81,10 +81,21 @@ class Guard:
         raise Refused(400, "this service does not go by that Host; see `onlooker serve --allow`")
 
     def _needs_token(self, scope: Scope, host: str) -> bool:
+        if _is_for_everybody(scope):
+            return False
         changes = scope["type"] == "http" and scope["method"] not in _SAFE
         pushes = scope["type"] == "websocket" and scope["path"].startswith(_PUSHED)
         near = host in LOOPBACK and _is_loopback(scope) and not self.public
         return changes or pushes or not near
+
+
+def _is_for_everybody(scope: Scope) -> bool:
+    """To bring the token or let go of it nobody needs it, nor for the page, which holds no data."""
+    if scope["type"] != "http":
+        return False
+    path, method = scope["path"], scope["method"]
+    page = path == "/" or path.startswith("/static/")
+    return (path, method) in _LOGIN or (page and method in ("GET", "HEAD"))
 
 
 def token_in(headers: Headers) -> str | None:

@@ -72,6 +72,11 @@ class Server(uvicorn.Server):
         )
         self._before_end = before_end
 
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve. A signal that comes while the loop is still being made ends it in good order."""
+        with self.capture_signals():
+            super().run(sockets)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams, then everything."""
         self._before_end()

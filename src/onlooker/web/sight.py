@@ -3,22 +3,22 @@
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.errors import BadValue
 from onlooker.faces.enrolment import Detect, Features, Judge
-from onlooker.faces.features import square_crop
+from onlooker.faces.features import lossless, thumbnail
 from onlooker.faces.home import Home
 from onlooker.faces.records import FaceBox, Frame, Pixels, Refusal, Sighting
 from onlooker.faces.tracks import Tracks
 from onlooker.records import Prediction
+from onlooker.web.looked import Looked, Stopwatch
+from onlooker.web.recent import Recent, Remembered
+from onlooker.web.stock import Stock
 
-THUMBNAIL = 96
-"""Largest side of the picture that is kept of a face."""
 REMEMBERED = 1000
 """Tracks whose announced name is remembered, so that the diary has one line for each."""
 
@@ -34,8 +34,16 @@ class Strangers(Protocol):
         frame: int,
         picture: Callable[[], bytes],
         quality: float,
-    ) -> object:
-        """A face that the learner does not know, and has not learned."""
+    ) -> int:
+        """A face that the learner does not know, and has not learned: the card it goes to."""
+
+
+class Told(NamedTuple):
+    """What became of a face: the answer, the vertex that stands for it, the stranger's card."""
+
+    answer: Prediction | None
+    vertex: int | None = None
+    card: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,12 +57,7 @@ class Face:
 
     def png(self) -> bytes:
         """A small lossless picture of it."""
-        crop = square_crop(self.pixels, self.box)
-        if crop.shape[0] > THUMBNAIL:
-            crop = np.asarray(
-                cv2.resize(crop, (THUMBNAIL, THUMBNAIL), interpolation=cv2.INTER_AREA)
-            )
-        return cv2.imencode(".png", crop)[1].tobytes()
+        return lossless(thumbnail(self.pixels, self.box))
 
 
 class Sight:
@@ -69,13 +72,12 @@ class Sight:
         one_each: bool = False,
     ) -> None:
         self._detect, self._features, self._judge = detect, features, judge
-        self.noticed: Callable[[Prediction], object] = lambda answer: None
-        """Told every answer."""
         self.strangers: Strangers | None = None
         """Told every face without a name."""
+        self.recent, self.stock = Recent(), Stock()
         self._one_each = one_each
         self._tracks = Tracks()
-        self._announced: OrderedDict[int, str | None] = OrderedDict()
+        self._announced: OrderedDict[tuple[str, int], str | None] = OrderedDict()
 
     def faces(self, pixels: Pixels) -> list[Face]:
         """Every face of a picture, the largest first."""
@@ -90,41 +92,73 @@ class Sight:
             raise BadValue(f"the face cannot be used, {found[0].refusal}")
         return found[0]
 
-    def see(self, home: Home, frame: Frame) -> list[Sighting]:
+    def see(self, home: Home, frame: Frame) -> Looked:
         """Name every face in a frame of a camera, and learn from those that were good enough."""
-        faces = self.faces(frame.pixels)
-        answers = self._answers(home, frame, faces)
-        tracks = self._tracks.follow(frame.camera, frame.index, [face.box for face in faces])
+        watch = Stopwatch()
+        with watch.timed("detect"):
+            boxes = list(self._detect(frame.pixels))
+        with watch.timed("features"):
+            faces = [self._measured(frame.pixels, box) for box in boxes]
+        with watch.timed("learn"):
+            told = self._told(home, frame, faces)
+        tracks = self._tracks.follow(frame.camera, frame.index, boxes)
         sightings = []
-        for track, face, answer in zip(tracks, faces, answers, strict=True):
+        for track, face, (answer, vertex, card) in zip(tracks, faces, told, strict=True):
             if answer is not None:
                 track.votes.append(answer.label)
             where = frame.camera, frame.index, frame.time, track.number, face.box
-            sightings.append(Sighting(*where, track.name, answer, face.refusal))
-        for sighting in sightings:
+            sighting = Sighting(*where, track.name, answer, face.refusal)
+            shown = thumbnail(frame.pixels, face.box)
+            self.recent.keep(Remembered(sighting, face.vector, shown, vertex, card))
             self._announce(home, sighting)
-        return sightings
+            sightings.append(sighting)
+        return Looked(
+            *(frame.camera, frame.index, frame.time, tuple(sightings)),
+            vertices=tuple(one.vertex for one in told),
+            cards=tuple(one.card for one in told),
+            learned=self.stock.counted(home).learned,
+            seconds=watch.seconds,
+        )
+
+    def changed(self, forgotten: str | None = None) -> None:
+        """Somebody corrected or taught the learner: what it said before does not count any more."""
+        self._tracks.ask_again()
+        if forgotten is not None:
+            self.recent.forget(forgotten)
+            for track in [one for one, name in self._announced.items() if name == forgotten]:
+                del self._announced[track]
+
+    def left(self, camera: str) -> None:
+        """A camera is gone, and all that was remembered of it."""
+        self._tracks.left(camera)
+        self.recent.left(camera)
+        for track in [one for one in self._announced if one[0] == camera]:
+            del self._announced[track]
 
     def _measured(self, pixels: Pixels, box: FaceBox) -> Face:
         refusal = self._judge(pixels, box)
         return Face(pixels, box, refusal, None if refusal else self._features(pixels, box))
 
-    def _answers(self, home: Home, frame: Frame, faces: Sequence[Face]) -> list[Prediction | None]:
+    def _told(self, home: Home, frame: Frame, faces: Sequence[Face]) -> list[Told]:
         losers = self._losers(home, faces) if self._one_each else {}
-        answers: list[Prediction | None] = []
-        for at, face in enumerate(faces):
-            if face.vector is None or at in losers:
-                answers.append(losers.get(at))
-                continue
-            where: dict[str, Any] = {"camera": frame.camera, "frame": frame.index}
-            answer = home.observe(face.vector, **where, picture=face.png)
-            if answer.label is None and self.strangers is not None:
-                self.strangers.met(
-                    face.vector, **where, picture=face.png, quality=float(face.box.area)
-                )
-            self.noticed(answer)
-            answers.append(answer)
-        return answers
+        return [
+            Told(losers.get(at))
+            if face.vector is None or at in losers
+            else self._learned(home, frame, face, face.vector)
+            for at, face in enumerate(faces)
+        ]
+
+    def _learned(self, home: Home, frame: Frame, face: Face, vector: NDArray[Any]) -> Told:
+        """Show a good face to the learner; one that it names nobody, to who keeps strangers."""
+        where: dict[str, Any] = {"camera": frame.camera, "frame": frame.index}
+        before, card = home.sequence, None
+        answer = home.observe(vector, **where, picture=face.png)
+        self.stock.watched(home, before)
+        vertex = _standing(home, answer.vertex) if home.sequence != before else None
+        if answer.label is None and self.strangers is not None:
+            quality = float(face.box.area)
+            card = self.strangers.met(vector, **where, picture=face.png, quality=quality)
+        return Told(answer, vertex, card)
 
     def _losers(self, home: Home, faces: Sequence[Face]) -> dict[int, Prediction]:
         """The faces whose name a surer face in the same frame has, as nobody."""
@@ -142,8 +176,9 @@ class Sight:
 
     def _announce(self, home: Home, sighting: Sighting) -> None:
         """One line for the diary whenever a track gets a name, or another one."""
-        known = self._announced.pop(sighting.track, None)
-        self._announced[sighting.track] = sighting.name
+        track = sighting.camera, sighting.track
+        known = self._announced.pop(track, None)
+        self._announced[track] = sighting.name
         if len(self._announced) > REMEMBERED:
             self._announced.popitem(last=False)
         if sighting.name is not None and sighting.name != known:
@@ -151,3 +186,11 @@ class Sight:
             home.sighted(
                 camera=sighting.camera, frame=sighting.frame, name=sighting.name, vertex=vertex
             )
+
+
+def _standing(home: Home, vertex: int | None) -> int | None:
+    """The vertex that stands for a face just learned: its own may have been merged at once."""
+    merged = home.learner.changes().merged
+    while vertex is not None and vertex in merged:
+        vertex = merged[vertex]
+    return vertex

@@ -1,30 +1,33 @@
 """The running thing: a home in its thread, cameras in theirs, and news for whoever listens."""
 
 import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
-from typing import Self, TypeVar
-
-import cv2
+from typing import TypeVar
 
 from onlooker.errors import NotFound
-from onlooker.faces.draw import annotated
+from onlooker.faces.closing import Closing
 from onlooker.faces.home import Home
 from onlooker.faces.keeping import Health
-from onlooker.faces.records import Frame, Pixels, Sighting
+from onlooker.faces.records import Frame, Sighting
 from onlooker.faces.visitors import Visitors
-from onlooker.web.cameras import Cameras, CameraState, CameraTaken
+from onlooker.web.accounts import Accounts
+from onlooker.web.camera_file import CameraFile, NotKept
+from onlooker.web.cameras import Cameras, CameraTaken
+from onlooker.web.deeds import Deeds
+from onlooker.web.facts import Facts
 from onlooker.web.hub import Hub
+from onlooker.web.looked import Looked
 from onlooker.web.people import People
 from onlooker.web.permitted import as_camera_name
 from onlooker.web.sight import Sight
-from onlooker.web.worker import WAITING, Worker
+from onlooker.web.views import View, Views
+from onlooker.web.watching import CameraState
+from onlooker.web.worker import WAITING, Busy, Stopped, Worker
 
 PATIENCE = 5.0
 """Seconds a camera waits for its turn before it gives a frame up."""
@@ -38,10 +41,12 @@ def live(camera: str) -> str:
     return f"live {camera}"
 
 
-class Station:
+class Station(Closing):
     """Everything that runs; close it, or leave the block, and the home has its snapshot.
 
-    open_home and open_visitors are called in the thread that owns both from then on.
+    open_home and open_visitors are called in the thread that owns both from then on. In
+    camera_folder, which is the home's, stays which cameras were added; `cameras.resume` watches
+    them again.
     """
 
     def __init__(
@@ -52,34 +57,26 @@ class Station:
         *,
         folders: Sequence[Path] = (),
         waiting: int = WAITING,
+        troubles: Callable[[], Sequence[str]] = tuple,
+        camera_folder: Path | None = None,
     ) -> None:
+        self._troubles = troubles  # of whoever is told of strangers
         self.sight, self.people, self.hub = sight, People(), Hub()
-        sight.noticed = self.people.noticed
-        self.counts: Counter[tuple[str, str]] = Counter()
-        """By camera and by what became of frames and faces."""
-        self.seconds: defaultdict[str, float] = defaultdict(float)
-        """By camera, the time that looking at frames took."""
-        self._latest: dict[str, bytes] = {}
+        self.deeds = Deeds(self.people, self._changed)
+        self.accounts, self.views = Accounts(), Views()
+        self.started = time.monotonic()
         self._guests: set[str] = set()
         self._lock = Lock()
         self.worker = Worker(
             lambda: self._opened(open_home, open_visitors),
             told=lambda sequence: self.hub.publish(EVENTS, sequence),
             tidy=self._tidy,
+            looked=self._looked,
             waiting=waiting,
         )
-        self.cameras = Cameras(self.show, folders)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        # By now the home is open, and nobody else writes in its folder.
+        file = CameraFile(camera_folder) if camera_folder is not None else None
+        self.cameras = Cameras(self.show, folders, file)
 
     def close(self) -> None:
         """Send listeners home, let go of the cameras, and close the home."""
@@ -93,18 +90,29 @@ class Station:
     ) -> Iterator[Home]:
         with open_home() as home, open_visitors(home) as visitors:
             self.sight.strangers = self.people.visitors = visitors
+            self.facts = Facts.of(home)
             yield home
+
+    def _looked(self, home: Home) -> None:
+        self.facts.vertices = len(home.learner)
+
+    def _changed(self, forgotten: str | None) -> None:
+        """Of the faces on the screens, ask again; of somebody forgotten, show no name either."""
+        self.sight.changed(forgotten)
+        if forgotten is not None:
+            self.views.clear()
 
     def _tidy(self, home: Home) -> None:
         home.tidy()
         if self.people.visitors is not None:
-            self.people.visitors.tidy()
+            self.people.visitors.tidy(home.believed())
 
     @property
     def health(self) -> Health:
         """How the home is."""
         health, visitors = self.worker.health, self.people.visitors
         more = tuple(visitors.problems) if visitors is not None else ()
+        more += (*self._troubles(), *self.cameras.problems)
         return replace(health, problems=(*health.problems, *more))
 
     def ask(self, act: Callable[[Home], _Result]) -> "Future[_Result]":
@@ -115,24 +123,25 @@ class Station:
 
     def show(self, frame: Frame) -> list[Sighting]:
         """Look at a frame, and tell everybody what was seen; waits for it."""
-        sight = self.sight
-        begun = time.perf_counter()
-        seen = self.worker.ask(lambda home: sight.see(home, frame), patience=PATIENCE).result()
-        self._count(frame.camera, seen, time.perf_counter() - begun)
-        jpeg = as_jpeg(annotated(frame, seen))
-        with self._lock:
-            self._latest[frame.camera] = jpeg
-        self.hub.publish(live(frame.camera), jpeg)
-        self.hub.publish(RESULTS, (frame.camera, frame.index, frame.time, seen))
-        return seen
+        return list(self.look(frame).sightings)
 
-    def latest(self, camera: str) -> bytes | None:
-        """The newest annotated picture of a camera, as JPEG; None before the first."""
-        with self._lock:
-            jpeg = self._latest.get(camera)
-        if jpeg is None and camera not in self.names:
-            raise NotFound(f"there is no camera called {camera!r}")
-        return jpeg
+    def look(self, frame: Frame) -> Looked:
+        """The same, with all that is known of each face."""
+        sight, begun = self.sight, time.perf_counter()
+        looked = self.worker.ask(lambda home: sight.see(home, frame), patience=PATIENCE).result()
+        self.accounts.add(looked, time.perf_counter() - begun)
+        view = View(frame, looked)
+        self.views.put(view)
+        self.hub.publish(live(frame.camera), view)
+        self.hub.publish(RESULTS, looked)
+        return looked
+
+    def latest(self, camera: str) -> View | None:
+        """The newest frame of a camera with what was seen in it; None before the first."""
+        view = self.views.newest(camera)
+        if view is None and camera not in self.names:
+            raise NotFound(f"there is no camera called {camera[:64]!r}")
+        return view
 
     @property
     def names(self) -> list[str]:
@@ -144,7 +153,7 @@ class Station:
     @property
     def camera_states(self) -> list[CameraState]:
         """How each camera is; one in a browser is watched as long as it sends."""
-        counts = self.counts
+        counts = self.accounts.counts
         with self._lock:
             guests = sorted(self._guests)
         return self.cameras.states + [
@@ -170,27 +179,18 @@ class Station:
 
     def remove_camera(self, name: str) -> None:
         """Stop watching a camera."""
-        self.cameras.remove(name)
+        try:
+            self.cameras.remove(name)
+        except NotKept:
+            self.left(name)
+            raise
         self.left(name)
 
     def left(self, camera: str) -> None:
-        """A camera is gone, and so are its picture and its numbers."""
-        with self._lock:
-            self._latest.pop(camera, None)
-            self.seconds.pop(camera, None)
-            for counted in [key for key in self.counts if key[0] == camera]:
-                del self.counts[counted]
+        """A camera is gone, and so are its picture, its numbers and its tracks."""
+        sight = self.sight
+        with suppress(Busy, Stopped):
+            self.worker.ask(lambda home: sight.left(camera), patience=PATIENCE)
+        self.views.left(camera)
+        self.accounts.left(camera)
         self.hub.end(live(camera))
-
-    def _count(self, camera: str, seen: Sequence[Sighting], seconds: float) -> None:
-        with self._lock:
-            self.counts[camera, "frames"] += 1
-            self.seconds[camera] += seconds
-            for sighting in seen:
-                named = "named" if sighting.name is not None else "unknown"
-                self.counts[camera, "refused" if sighting.refusal else named] += 1
-
-
-def as_jpeg(pixels: Pixels) -> bytes:
-    """A picture for a page."""
-    return cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, 80])[1].tobytes()

@@ -4,11 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from onlooker.errors import NotFound
+from onlooker.faces.cards import chosen
 from onlooker.faces.home import Home
 from onlooker.web import models
 from onlooker.web.asking import asked
-from onlooker.web.models import Number
+from onlooker.web.models import FaceKey, Number
 from onlooker.web.replies import png_or, problems
 from onlooker.web.station import Station
 
@@ -17,7 +17,7 @@ Card = Annotated[Number, Path(description="The number of a card.")]
 
 def stranger_routes(station: Station) -> APIRouter:
     """Who was seen and has no name."""
-    routes, people = APIRouter(tags=["strangers"]), station.people
+    routes, people, deeds = APIRouter(tags=["strangers"]), station.people, station.deeds
 
     @routes.get("/strangers", responses=problems(422))
     async def list_strangers(hidden: Annotated[bool, Query()] = False) -> list[models.Stranger]:
@@ -26,30 +26,32 @@ def stranger_routes(station: Station) -> APIRouter:
         return [models.Stranger.of(card) for card in found]
 
     @routes.get(
-        "/strangers/{card}/pictures/{number}", response_class=Response, responses=png_or(404, 422)
+        "/strangers/{card}/faces/{key}", response_class=Response, responses=png_or(404, 422)
     )
-    async def picture(card: Card, number: Annotated[Number, Path()]) -> Response:
+    async def picture(card: Card, key: Annotated[FaceKey, Path()]) -> Response:
         """One of the best faces of a stranger."""
         found = await asked(station, lambda home: people.stranger(card))
-        pictures = [face.picture for face in found.faces if face.picture is not None]
-        if number >= len(pictures):
-            raise NotFound(f"stranger {card} has {len(pictures)} pictures, counted from 0")
-        return Response(pictures[number], media_type="image/png")
+        return Response(chosen(found, [key])[0].picture, media_type="image/png")
 
     @routes.post("/strangers/{card}/name", responses=problems(404, 409, 422))
-    async def name(card: Card, new: models.NewName) -> models.Met:
-        """Say who it is: the best faces are taught, and the card is gone."""
+    async def name(card: Card, new: models.NewStranger) -> models.Met:
+        """Say who it is: the best faces, or the chosen ones, are taught, and the card is gone."""
 
         def act(home: Home) -> models.Met:
-            taught = people.name_stranger(card, new.name)
+            taught, undo = deeds.name_stranger(home, card, new.name, new.faces)
             person = models.Person.model_validate(people.person(home, new.name))
-            return models.Met(person=person, taught=taught)
+            return models.Met(person=person, taught=taught, undo=undo)
 
         return await asked(station, act)
 
     @routes.post("/strangers/{card}/ignore", status_code=204, responses=problems(404, 422))
     async def ignore(card: Card) -> None:
         """Hide a stranger, now and whenever they are seen again."""
-        await asked(station, lambda home: people.ignore(card))
+        await asked(station, lambda home: deeds.ignore(card))
+
+    @routes.post("/strangers/{card}/show", status_code=204, responses=problems(404, 422))
+    async def show(card: Card) -> None:
+        """Take "ignore" back."""
+        await asked(station, lambda home: deeds.show(card))
 
     return routes

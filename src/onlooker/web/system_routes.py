@@ -1,22 +1,19 @@
 """Events, undo, cameras, health and metrics."""
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Path, Query, Response
+from fastapi import APIRouter, Header, Path, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-import onlooker
 from onlooker.errors import OnlookerError
-from onlooker.faces import journal
 from onlooker.faces.home import Home
 from onlooker.web import states
 from onlooker.web.asking import asked
-from onlooker.web.metrics import TYPE, metrics
+from onlooker.web.diary_routes import as_event
 from onlooker.web.models import LARGEST, Number
 from onlooker.web.replies import problems
 from onlooker.web.station import EVENTS, Station
@@ -29,16 +26,7 @@ CameraName = Annotated[str, Path(max_length=64)]
 
 def event_routes(station: Station) -> APIRouter:
     """What happened, as a list and as it happens."""
-    routes, people = APIRouter(tags=["events"]), station.people
-
-    @routes.get("/events", responses=problems(422))
-    async def events(
-        after: Annotated[Number, Query()] = 0,
-        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    ) -> list[states.Event]:
-        """Changes after an event, the oldest first."""
-        found = await asked(station, lambda home: home.events(after, limit))
-        return [_event(event) for event in found]
+    routes = APIRouter(tags=["events"])
 
     @routes.get(
         "/events/stream",
@@ -62,7 +50,7 @@ def event_routes(station: Station) -> APIRouter:
         """Know again what was known after an event. That is an event too."""
 
         def act(home: Home) -> states.Sequence:
-            people.undo(home, wish.to)
+            station.deeds.undo(home, wish.to)
             return states.Sequence(sequence=home.sequence)
 
         return await asked(station, act)
@@ -93,37 +81,6 @@ def camera_routes(station: Station) -> APIRouter:
     return routes
 
 
-def health_routes(station: Station) -> APIRouter:
-    """How it is."""
-    routes = APIRouter(tags=["health"])
-
-    @routes.get("/health", responses=problems())
-    async def health() -> states.Health:
-        """Whether it can learn, what went wrong, and how far back an undo reaches."""
-        if not station.worker.alive:
-            raise Stopped("the home is closed")
-        home = station.health
-        failing = [one.name for one in station.camera_states if one.problem is not None]
-        well = home.read_only is None and not home.problems
-        return states.Health(
-            status="ok" if well else "degraded",
-            **dataclasses.asdict(home) | {"problems": list(home.problems)},
-            cameras_failing=failing,
-            version=onlooker.__version__,
-        )
-
-    @routes.get(
-        "/metrics",
-        response_class=Response,
-        responses={**problems(), 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
-    )
-    async def numbers() -> Response:
-        """Numbers for Prometheus."""
-        return Response(metrics(station), media_type=TYPE)
-
-    return routes
-
-
 async def _stream(station: Station, after: int) -> AsyncIterator[str]:
     with station.hub.listen(EVENTS, size=1) as news:
         yield ": welcome\n\n"
@@ -137,18 +94,7 @@ async def _stream(station: Station, after: int) -> AsyncIterator[str]:
                 continue
             for event in found:
                 after = event.sequence
-                data = _event(event).model_dump_json()
+                data = as_event(event).model_dump_json()
                 yield f"id: {after}\nevent: {event.kind}\ndata: {data}\n\n"
             if not found and await news.take(HEARTBEAT) is None:
                 yield ": still here\n\n"
-
-
-def _event(event: journal.Event) -> states.Event:
-    return states.Event(
-        sequence=event.sequence,
-        time=event.time,
-        camera=event.camera,
-        frame=event.frame,
-        kind=event.kind,
-        changes=event.changes,
-    )

@@ -36,7 +36,7 @@ class Worker:
     """Opens a home, works on it, and closes it, all in one thread.
 
     What cannot be opened is raised by the constructor. told is called in the thread with the
-    number of the newest event whenever that has changed.
+    number of the newest event whenever that has changed, looked with the home about twice a second.
     """
 
     def __init__(
@@ -45,11 +45,13 @@ class Worker:
         *,
         told: Callable[[int], object] = lambda sequence: None,
         tidy: Callable[[Home], object] = Home.tidy,
+        looked: Callable[[Home], object] = lambda home: None,
         waiting: int = WAITING,
         tidy_every: float = 600.0,
     ) -> None:
         self._jobs: Queue[_Job] = Queue(waiting)
         self._told, self._tidy, self._tidy_every = told, tidy, tidy_every
+        self._looked = looked
         self._closing, self._gate = False, Lock()
         self.health = Health(None, (), 0, 0)
         """As of at most a second ago: nobody has to wait for it."""
@@ -109,9 +111,11 @@ class Worker:
             try:
                 home = stack.enter_context(open_home())
                 self.health = home.health()
+                self._looked(home)
             except BaseException as error:
                 opened.set_exception(error)
                 return
+            self._look_after(home, tidy=True)  # what has expired while nobody was here
             opened.set_result(None)
             self._work(home)
 
@@ -138,6 +142,7 @@ class Worker:
         """How it is, and what has expired; whatever goes wrong, the work goes on."""
         try:
             self.health = home.health()
+            self._looked(home)
             if tidy:
                 self._tidy(home)
         except Exception as error:

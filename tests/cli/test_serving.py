@@ -1,0 +1,287 @@
+"""`onlooker serve`, before the first frame: settings, the folder of people, who is told."""
+
+import json
+import os
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import cv2
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from mosquitto import PASSWORD, USER, Mosquitto, eventually, free_port, listening
+from onlooker.cli.alerts import Alerts
+from onlooker.cli.app import app
+from onlooker.cli.serving import opened_station
+from onlooker.cli.settings import settings
+from onlooker.errors import BadValue
+from onlooker.faces.people import rename
+from onlooker.faces.records import Frame
+from onlooker.faces.register import FILE, Register
+from services import photo, scene
+
+NOBODY_TOLD = (None, None, None)
+
+
+@pytest.fixture(autouse=True)
+def nobodys_settings(tmp_path, monkeypatch):
+    for variable in [name for name in os.environ if name.startswith("ONLOOKER_")]:
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def people(tmp_path):
+    """Two pictures of ana, one of ben."""
+    folder = tmp_path / "people"
+    for name, person, numbers in (("ana", 1, (0, 1)), ("ben", 2, (0,))):
+        (folder / name).mkdir(parents=True)
+        for number in numbers:
+            (folder / name / f"{number}.png").write_bytes(photo(person, number))
+    return folder
+
+
+def started(folder, people=None, alerts=NOBODY_TOLD):
+    chosen = settings(home=str(folder), people=None if people is None else str(people))
+    return opened_station(folder, chosen, [], Alerts(*alerts))
+
+
+def done(station, act):
+    return station.ask(act).result()
+
+
+def names(station):
+    return sorted(done(station, lambda home: home.learner.names))
+
+
+def taught(station):
+    """How many labeled faces everybody has."""
+    labels = [name for name in done(station, lambda home: home.vertices().names) if name]
+    return {name: labels.count(name) for name in labels}
+
+
+# ---- the folder of people
+
+
+def test_everybody_in_the_folder_is_taught_once_with_a_picture(tmp_path, people):
+    for _ in range(2):
+        with started(tmp_path / "home", people) as station:
+            assert taught(station) == {"ana": 2, "ben": 1}
+            vertices = done(station, lambda home: home.vertices().ids.tolist())
+            for vertex in vertices:
+                png = done(station, lambda home, vertex=vertex: home.album.picture(vertex))
+                assert cv2.imdecode(np.frombuffer(png, np.uint8), 1).shape == (96, 96, 3)
+            assert done(station, lambda home: home.sequence) == 3
+
+
+def test_who_was_forgotten_is_not_taught_again(tmp_path, people, capsys):
+    home = tmp_path / "home"
+    with started(home, people) as station:
+        done(station, lambda home: home.forget("ana"))
+    for _ in range(2):
+        capsys.readouterr()
+        with started(home, people) as station:
+            assert names(station) == ["ben"]
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "ana is not taught again" in line
+    register = (home / FILE).read_bytes()
+    assert b"ana" not in register
+    assert b"ben" not in register
+    assert (home / FILE).stat().st_mode & 0o077 == 0
+
+
+def test_who_was_renamed_does_not_come_back_by_the_old_name(tmp_path, people, capsys):
+    with started(tmp_path / "home", people) as station:
+        done(station, lambda home: rename(home, "ana", "anna"))
+    with started(tmp_path / "home", people) as station:
+        assert names(station) == ["anna", "ben"]
+
+
+def test_what_was_undone_stays_undone(tmp_path, people, capsys):
+    with started(tmp_path / "home", people) as station:
+        done(station, lambda home: home.undo(to=0))
+    with started(tmp_path / "home", people) as station:
+        assert names(station) == []
+
+
+def test_a_face_that_was_called_wrong_is_not_taught_again_but_a_new_one_is(tmp_path, people):
+    with started(tmp_path / "home", people) as station:
+        wrong = done(station, lambda home: home.vertices().ids[home.vertices().names.index("ana")])
+        done(station, lambda home: home.drop(int(wrong)))
+    with started(tmp_path / "home", people) as station:
+        assert taught(station) == {"ana": 1, "ben": 1}
+    (people / "ana" / "new.png").write_bytes(photo(1, 4))
+    with started(tmp_path / "home", people) as station:
+        assert taught(station) == {"ana": 2, "ben": 1}
+
+
+def test_who_is_labeled_again_after_a_forgetting_is_known_again(tmp_path, people, capsys):
+    with started(tmp_path / "home", people) as station:
+        done(station, lambda home: home.forget("ana"))
+        face = station.sight.one_face(scene(1, 5))
+        done(station, lambda home: home.teach(face.vector, "ana"))
+    (people / "ana" / "new.png").write_bytes(photo(1, 4))
+    with started(tmp_path / "home", people) as station:
+        assert taught(station) == {"ana": 2, "ben": 1}
+    assert capsys.readouterr().err == ""
+
+
+def test_a_start_that_was_killed_while_teaching_is_made_up_for(tmp_path, people):
+    home = tmp_path / "home"
+    with started(home, people):
+        pass
+    (home / FILE).unlink()  # taught, but the register was not written any more
+    with started(home, people) as station:
+        assert taught(station) == {"ana": 2, "ben": 1}
+        done(station, lambda home: home.forget("ana"))
+    with started(home, people) as station:
+        assert names(station) == ["ben"]
+
+
+def test_one_face_of_two_people_teaches_nobody(tmp_path, people):
+    (people / "cleo.png").write_bytes(photo(1, 0))
+    with pytest.raises(Exception, match="cleo"), started(tmp_path / "home", people):
+        pass
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b'{"key": "00", "taught": []}', b"\xff", b"[1]"])
+def test_a_damaged_register_is_told_and_nobody_comes_back(tmp_path, people, content):
+    home = tmp_path / "home"
+    with started(home, people) as station:
+        done(station, lambda home: home.forget("ana"))
+    (home / FILE).write_bytes(content)
+    with pytest.raises(BadValue, match="who was forgotten"), started(home, people):
+        pass
+
+
+def test_a_home_has_one_identity_and_no_two_have_the_same(tmp_path):
+    seen = set()
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        first = Register(tmp_path / name)
+        first.save()
+        assert Register(tmp_path / name).identity == first.identity
+        seen.add(first.identity)
+    assert len(seen) == 2
+
+
+# ---- who is told
+
+
+class Hook(BaseHTTPRequestHandler):
+    heard = None
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.heard.append(json.loads(body))
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def hook():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hook)
+    server.heard = []
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_stranger_before_a_camera_is_told_to_both(tmp_path, people, hook, monkeypatch):
+    (tmp_path / "secret").write_text(f"{PASSWORD}\n")
+    with (
+        Mosquitto(tmp_path, password=True) as broker,
+        listening(broker.port, USER, PASSWORD) as heard,
+    ):
+        both = (
+            f"http://127.0.0.1:{hook.server_port}/",
+            f"mqtt://{USER}@127.0.0.1:{broker.port}",
+            tmp_path / "secret",
+        )
+        with started(tmp_path / "home", people, both) as station:
+            for index in range(3):
+                station.show(Frame("door", index, float(index), scene(7)))
+            told = eventually(lambda: [text for topic, text, _ in heard if "/stranger" in topic])
+            eventually(lambda: hook.heard)
+            assert station.health.problems == ()
+        eventually(lambda: any(text == "offline" for _, text, _ in heard))
+    ((by_hook,), (by_mqtt,)) = hook.heard, [json.loads(text) for text in told if "camera" in text]
+    assert by_hook["camera"] == "door"
+    assert by_hook.items() <= by_mqtt.items()
+
+
+def test_a_broker_that_is_not_there_is_told_in_health_and_the_camera_goes_on(tmp_path, people):
+    with started(
+        tmp_path / "home", people, (None, f"mqtt://127.0.0.1:{free_port()}", None)
+    ) as station:
+        (words,) = eventually(lambda: station.health.problems)
+        assert words.startswith("mqtt 127.0.0.1:")
+        assert "refused" in words
+        assert station.show(Frame("door", 0, 0.0, scene(7)))
+
+
+# ---- the command
+
+
+def told(*arguments, code):
+    """The one line of a command that does not even begin."""
+    result = CliRunner().invoke(app, ["serve", "--port", str(free_port()), *map(str, arguments)])
+    assert result.exit_code == code, result.output
+    return " ".join(result.stderr.split())
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
+    for module in [name for name in sys.modules if name.startswith("paho")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delitem(sys.modules, "onlooker.faces.broker", raising=False)
+    monkeypatch.setitem(sys.modules, "paho", None)
+    line = told("--home", tmp_path / "home", "--mqtt", "mqtt://a", code=2)
+    assert 'pip install "onlooker[mqtt]"' in line
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--mqtt", "mqtt://u:hunter2@a"], "a broker has an address"),
+        (["--mqtt", "mqtt://a", "--mqtt-password-file", "missing"], "cannot read the password"),
+        (["--mqtt", "mqtt://a", "--mqtt-password-file", "empty"], "is empty"),
+        (["--mqtt", "mqtt://a", "--mqtt-password-file", "there"], "of which user"),
+        (["--mqtt-password-file", "there"], "Give --mqtt"),
+        (["--webhook", "file:///x"], "a webhook has an address"),
+    ],
+)
+def test_refused(tmp_path, arguments, words):
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "there").write_text("hunter2\n")
+    line = told("--home", tmp_path / "home", *arguments, code=1)
+    assert words in line
+    assert "hunter2" not in line
+    assert not (tmp_path / "home").exists()
+
+
+def test_the_password_comes_from_the_environment(monkeypatch):
+    monkeypatch.setenv("ONLOOKER_MQTT_PASSWORD", "hunter2")
+    with pytest.raises(BadValue, match="of which user"):
+        Alerts(None, "mqtt://a", None)
+    assert Alerts(None, "mqtt://ana@a", None)._broker.password == "hunter2"
+
+
+def test_the_home_comes_from_the_settings_file(tmp_path):
+    assert "Give --home DIR" in told(code=2)
+    (tmp_path / "onlooker.toml").write_text('home = "there"\n')
+    assert "missing.mp4" in told("missing.mp4", code=1)
+    assert (tmp_path / "there" / "onlooker.db").exists()
+    (tmp_path / "onlooker.toml").write_text("home = 7\n")
+    assert "home must be a text, got 7" in told(code=1)

@@ -1,0 +1,40 @@
+"""What the kill tests share: a child's environment, the comparison afterwards, the long run."""
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from onlooker.faces.journal import digest
+
+
+def environment():
+    """Of a child that finds what this process finds, and is nobody's but ours."""
+    ours = {key: value for key, value in os.environ.items() if not key.startswith("ONLOOKER_")}
+    return ours | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
+
+
+def assert_never_killed(home, learner, probes):
+    """A home that was, and a learner that was not, know the same and say the same."""
+    assert home.problems == ()
+    assert digest(home.learner) == digest(learner)
+    assert home.learner.next_id == learner.next_id
+    assert set(home.album.vertices()) <= set(home.vertices().ids.tolist())
+    for x in probes:
+        found, expected = home.predict(x), learner.predict(x)
+        assert found.label == expected.label
+        assert found.scores == pytest.approx(expected.scores, abs=1e-8)
+
+
+def long_version(description, kill_often):
+    """Kill as often as the command line says, in a folder of its own, and print one line."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        told = kill_often(Path(place), options.kills, options.seed)
+    print(f"{options.kills} kills: nothing acknowledged was lost; {told}")

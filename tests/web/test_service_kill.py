@@ -1,0 +1,307 @@
+"""`onlooker serve`, killed at any point, goes on as if it had not been.
+
+    PYTHONPATH=tests .venv/bin/python tests/web/test_service_kill.py --kills 200
+
+runs the long version. Two cameras stream while labels arrive over REST; kill -9 ends it while it
+opens, while it works, or while it closes. A learner that is never killed stands beside it: it is
+handed the same faces, found again in the frames that the journal names and in the pictures that
+were sent, and not what the journal says became of them.
+"""
+
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+
+import cv2
+import httpx2
+import numpy as np
+import pytest
+
+from killing import assert_never_killed, environment, long_version
+from onlooker import HeatKernel, OnlineHarmonicLearner
+from onlooker.faces.home import Home
+from onlooker.faces.orl import PICTURES, pictures_of
+from services import API, EYES, encoded
+
+CAMERAS = {"door": 1, "yard": 2}
+"""Who is before each."""
+STRANGER = 30
+LENGTH = 30
+"""Frames of a recording: more than a second."""
+FILMS = 4
+"""Different recordings of each camera; the lives take turns."""
+VERTICES = 40
+"""So few that faces are merged all the time."""
+MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
+
+
+def new_learner():
+    features = EYES.features
+    return OnlineHarmonicLearner(
+        HeatKernel(0.025, 1e-8, features.distance), max_vertices=VERTICES, features=features.tag
+    )
+
+
+def opened(folder):
+    return Home(folder, new_learner=new_learner)
+
+
+# ---- what is shown, and sent
+
+
+def scene(person, at, seed):
+    """Somebody in front of a wall, between two of their pictures, with the noise of a camera."""
+    first, share = divmod(at, 1.0)
+    number, pictures = int(first), pictures_of(person).astype(float)
+    face = (1 - share) * pictures[number % PICTURES] + share * pictures[(number + 1) % PICTURES]
+    wall = np.full((240, 320), 90.0)
+    wall[40:208, 90:228] = cv2.resize(face, (138, 168), interpolation=cv2.INTER_CUBIC)
+    noisy = wall + np.random.default_rng(seed).normal(size=wall.shape) * 2
+    return np.repeat(noisy.clip(0, 255).astype(np.uint8)[:, :, None], 3, axis=2)
+
+
+def vector_in(pixels):
+    """The only face of a picture, as the service measures it; None if it is not a good one."""
+    boxes = EYES.detect(pixels)
+    if len(boxes) != 1 or EYES.judge(pixels, boxes[0]) is not None:
+        return None
+    return EYES.features(pixels, boxes[0])
+
+
+@cache
+def film(camera, number):
+    """A recording: pictures of which each has one good face, and the vectors of those."""
+    shown = []
+    for step in count():
+        person = STRANGER if step % 9 == 8 else CAMERAS[camera]
+        pixels = scene(person, number + step / LENGTH, [CAMERAS[camera], number, step])
+        if (vector := vector_in(pixels)) is not None:
+            shown.append((pixels, vector))
+        if len(shown) == LENGTH:
+            return shown
+
+
+def letters():
+    """Pictures to send: PNG, vector and name; no two are alike, so each is a vertex of its own."""
+    for number in count():
+        person = 1 + number % 4
+        pixels = scene(person, number * 0.37, [99, number])
+        if (vector := vector_in(pixels)) is not None:
+            yield encoded(pixels), vector, f"person {person}"
+
+
+def laid_out(folder, camera, number):
+    """A recording as a folder of pictures: where it is."""
+    place = folder / f"{camera}-{number}"
+    if not place.exists():
+        place.mkdir(parents=True)
+        for frame, (pixels, _) in enumerate(film(camera, number)):
+            (place / f"{frame:03}.pgm").write_bytes(encoded(pixels[:, :, 0], ".pgm"))
+    return place
+
+
+# ---- a life
+
+
+@dataclass
+class Life:
+    """What one process was told, in order."""
+
+    film: int
+    sent: list = field(default_factory=list)
+    """Vector and name of every picture that went out to it."""
+    acknowledged: int = 0
+    """How many of those were answered with 201."""
+    said: str = ""
+    """Last words."""
+
+
+class Service:
+    """A home that is served again and again."""
+
+    def __init__(self, folder):
+        self.home, self.films, self.token = folder / "home", folder / "films", ""
+        self.letters = letters()
+
+    @contextmanager
+    def process(self, number=None):
+        """A service with both cameras, or none, in a process group of its own."""
+        with socket.create_server(("127.0.0.1", 0)) as any_port:
+            port = any_port.getsockname()[1]
+        films = {c: laid_out(self.films, c, number) for c in CAMERAS if number is not None}
+        sources = [f"{camera}={place}" for camera, place in films.items()]
+        options = {"--home": self.home, "--port": port, "--vertices": VERTICES}
+        process = subprocess.Popen(
+            [*MAIN, "serve", *sources, *(str(word) for pair in options.items() for word in pair)],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment() | {"XDG_CONFIG_HOME": str(self.home.parent / "config")},
+            cwd=self.home.parent,
+            start_new_session=True,
+        )
+        try:
+            with httpx2.Client(base_url=f"http://127.0.0.1:{port}{API}", timeout=20) as client:
+                yield process, client
+        finally:
+            kill(process)
+            process.wait()
+            process.stderr.close()
+
+    def wait(self, process):
+        """Until it listens; the token is told at the first start only."""
+        said = process.stderr.readline()
+        assert "listening on" in said, said + process.stderr.read()
+        if not self.token:
+            self.token = re.search(r"this once: (\S+)", process.stderr.readline())[1]
+        return said
+
+    def live(self, number, moments, how):
+        """Start it, let it be told things, and kill it: the life it had."""
+        life = Life(number % FILMS)
+        with self.process(life.film) as (process, client):
+            if how == "opening":
+                ends_after(process, moments.uniform(0.3, 2.0))
+            else:
+                self.wait(process)
+                end = ends_gently if how == "closing" else ends_after
+                self.write(life, client, lambda: end(process, moments.random()))
+            process.wait(30)
+            life.said = process.stderr.read()
+        return life
+
+    def write(self, life, client, begun):
+        """Send labels, one after the other, until nobody answers any more.
+
+        The end draws near from the first answer on: a slow machine gets as far as a fast one.
+        """
+        client.headers["authorization"] = f"Bearer {self.token}"
+        for png, vector, name in self.letters:
+            life.sent.append((vector, name))
+            try:
+                answer = client.post("/faces", params={"name": name}, content=png)
+            except httpx2.TransportError:
+                return
+            if answer.status_code == 503:  # it is closing
+                life.sent.pop()
+                return
+            assert answer.status_code == 201, answer.text
+            life.acknowledged += 1
+            if life.acknowledged == 1:
+                begun()
+
+
+def kill(process):
+    """The whole group, at once; as a power cut does."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):  # it has ended this very moment
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def ends_after(process, seconds):
+    """Kill it then."""
+    threading.Timer(seconds, kill, [process]).start()
+
+
+def ends_gently(process, seconds):
+    """Ask it to end, and kill it while it does so."""
+    threading.Timer(seconds, process.terminate).start()
+    threading.Timer(1.3 * seconds, kill, [process]).start()
+
+
+# ---- the learner beside
+
+
+class Beside:
+    """The learner that was never killed."""
+
+    def __init__(self):
+        self.learner, self.sequence = new_learner(), 0
+        self.observed = self.taught = self.ahead = 0
+
+    def follow(self, home, life):
+        """Learn what the home was told during a life, from the pictures themselves."""
+        teaching = iter(life.sent)
+        events = home.events(self.sequence, limit=10**6)
+        for event in events:
+            assert event.sequence == self.sequence + 1
+            self.sequence = event.sequence
+            if event.kind == "teach":
+                self.learner.teach(*next(teaching))
+            else:
+                assert event.kind == "observe"
+                _, vector = film(event.camera, life.film)[event.frame]
+                assert self.learner.observe(vector).label is not None
+        taught = sum(event.kind == "teach" for event in events)
+        assert life.acknowledged <= taught <= len(life.sent), "an acknowledged label is lost"
+        self.taught += taught
+        self.observed += len(events) - taught
+        self.ahead += taught - life.acknowledged
+
+
+def kill_often(folder, kills, seed):
+    """Kill it so often, and compare after every time: the learner beside."""
+    service, beside, moments = Service(folder), Beside(), random.Random(seed)
+    probes = [vector for camera in CAMERAS for _, vector in film(camera, seed % FILMS)[::5]]
+    for number in range(kills):
+        how = "opening" if number % 4 == 3 else "closing" if number % 4 == 1 else "working"
+        life = service.live(number, moments, how)
+        assert "Traceback" not in life.said, life.said
+        copy = folder / "copy"  # the home itself is for the next service to find as it is
+        shutil.copytree(service.home, copy)
+        with opened(copy) as home:
+            beside.follow(home, life)
+            assert_never_killed(home, beside.learner, probes)
+        shutil.rmtree(copy)
+    compare_over_rest(service, beside.learner, seed)
+    with opened(service.home) as home:
+        assert home.sequence == beside.sequence
+        assert_never_killed(home, beside.learner, probes)
+    return beside
+
+
+def compare_over_rest(service, learner, seed):
+    """The service itself, started once more, scores as the learner that was never killed."""
+    with service.process() as (process, client):
+        service.wait(process)
+        client.headers["authorization"] = f"Bearer {service.token}"
+        assert client.get("/health").json()["problems"] == []
+        for camera in CAMERAS:
+            for pixels, vector in film(camera, seed % FILMS)[::8]:
+                answer = client.post("/recognize", content=encoded(pixels))
+                assert answer.status_code == 200, answer.text
+                expected = learner.predict(vector)
+                assert answer.json()[0]["name"] == expected.label
+                assert answer.json()[0]["scores"] == pytest.approx(expected.scores, abs=1e-8)
+        process.terminate()
+        assert process.wait(30) == 130
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no process groups to kill")
+def test_a_service_that_is_killed_loses_nothing_it_acknowledged(tmp_path):
+    beside = kill_often(tmp_path, kills=6, seed=1)
+    assert beside.taught >= 5
+    assert beside.observed > 0
+
+
+def told(folder, kills, seed):
+    """The figures in words."""
+    beside = kill_often(folder, kills, seed)
+    return (
+        f"{beside.taught} labels and {beside.observed} faces of two cameras were learned; the home "
+        f"knew what the learner knew that was never killed, every time; {beside.ahead} times one "
+        "label more was on the disk than had been acknowledged"
+    )
+
+
+if __name__ == "__main__":
+    long_version(__doc__, told)

@@ -1,0 +1,78 @@
+"""Every change tells how to take it back, and taking it back does."""
+
+from onlooker.faces.records import Frame
+from services import API, photo, scene, teach
+
+
+def known(client):
+    """All that a person would notice."""
+    people = [(p["name"], p["labeled"], p["learned"]) for p in client.get(f"{API}/people").json()]
+    cards = [
+        (card["card"], card["count"], card["faces"], card["hidden"])
+        for card in client.get(f"{API}/strangers?hidden=true").json()
+    ]
+    return people, cards
+
+
+def there_and_back(client, change):
+    """Do something, take it back, and be where we were."""
+    before = known(client)
+    answer = change()
+    assert answer.status_code in (200, 201), answer.text
+    assert known(client) != before
+    done = client.post(f"{API}/undo", json={"to": answer.json()["undo"]})
+    assert done.status_code == 200, done.text
+    assert known(client) == before
+
+
+def test_each_change_can_be_taken_back(client, station):
+    ana = teach(client, 1, "ana", [0, 1])["person"]["id"]
+    ben = teach(client, 2, "ben", [0])["person"]["id"]
+    for index in range(3):
+        station.show(Frame("door", index, 0.0, scene(1, shift=1 + index)))
+    for index in range(2):
+        station.show(Frame("yard", index, 0.0, scene(5, shift=index)))
+    (card, *_) = client.get(f"{API}/strangers").json()
+    faces = client.get(f"{API}/faces", params={"person": ana}).json()
+    learned = next(face["vertex"] for face in faces if face["kind"] == "learned")
+    labeled = faces[0]["vertex"]
+    new = {"params": {"name": "cem"}, "content": photo(3)}
+    body = {"person": ben, "into": ana}
+    for change in (
+        lambda: client.post(f"{API}/faces", **new),
+        lambda: client.post(f"{API}/faces/{learned}/label", json={"name": "ana"}),
+        lambda: client.post(f"{API}/faces/{labeled}/wrong"),
+        lambda: client.post(f"{API}/strangers/{card['card']}/name", json={"name": "dora"}),
+        lambda: client.patch(f"{API}/people/{ana}", json={"name": "Ana"}),
+        lambda: client.post(f"{API}/people/merge", json=body),
+    ):
+        there_and_back(client, change)
+
+
+def test_what_changes_nothing_has_nothing_to_undo(client):
+    person = teach(client, 1, "ana", [0])["person"]["id"]
+    same = client.patch(f"{API}/people/{person}", json={"name": "ana"}).json()
+    assert same["undo"] is None
+
+
+def test_a_card_that_is_gone_says_so(client, station):
+    station.show(Frame("door", 0, 0.0, scene(1)))
+    (card,) = client.get(f"{API}/strangers").json()
+    path = f"{API}/strangers/{card['card']}"
+    assert client.post(f"{path}/name", json={"name": "ana", "faces": ["0" * 16]}).status_code == 404
+    assert client.post(f"{path}/name", json={"name": "ana", "faces": []}).status_code == 422
+    named = client.post(f"{path}/name", json={"name": "ana", "faces": card["faces"]}).json()
+    assert named["taught"] == 1
+    for last in ("name", "ignore", "show"):
+        answer = client.post(f"{path}/{last}", json={"name": "ana"} if last == "name" else None)
+        assert answer.status_code == 404
+        assert "no stranger" in answer.json()["detail"]
+
+
+def test_who_is_ignored_can_be_shown_again(client, station):
+    station.show(Frame("door", 0, 0.0, scene(1)))
+    (card,) = client.get(f"{API}/strangers").json()
+    assert client.post(f"{API}/strangers/{card['card']}/ignore").status_code == 204
+    assert client.get(f"{API}/strangers").json() == []
+    assert client.post(f"{API}/strangers/{card['card']}/show").status_code == 204
+    assert [one["card"] for one in client.get(f"{API}/strangers").json()] == [card["card"]]
