@@ -1,0 +1,86 @@
+// The first question: what shall it watch? Four answers, and a sentence for whatever goes wrong.
+
+import { get, post } from "./api.js";
+import { useCamera, useFile } from "./browser_camera.js";
+import { button, h, setText } from "./dom.js";
+import { icon } from "./icons.js";
+import { go, heading } from "./router.js";
+import { S } from "./strings.js";
+import { toast } from "./undo.js";
+
+const SHOW = "simulated:V1";
+
+/** Fill the page. */
+export async function addView(page, { signal }) {
+  const choices = h("div", { class: "choices" }, camera(), file(), show(), address());
+  page.append(heading(S.first.title, S.first.welcome), choices, h("p", { class: "next" }, S.first.next));
+  const there = await get("/cameras", { signal }).catch(() => []);
+  if (there.length) setText(page.querySelector("h1"), S.views.add);
+}
+
+/** A choice: what it is, how to choose it, and what went wrong with it. */
+function choice(key, picture, title, words, ...controls) {
+  const trouble = h("p", { class: "trouble", role: "alert" });
+  const progress = h("p", { class: "quiet small", role: "status" });
+  const element = h("section", { class: "choice", data: { choice: key }, "aria-labelledby": `choice-${key}` }, h("span", { class: "choice-icon" }, icon(picture)), h("h2", { id: `choice-${key}` }, title), h("p", { class: "quiet" }, words), h("div", { class: "choice-act" }, controls), progress, trouble);
+  async function attempt(act, waiting = S.loading) {
+    trouble.textContent = "";
+    progress.textContent = waiting;
+    element.setAttribute("aria-busy", "true");
+    try {
+      const name = await act();
+      go("live");
+      if (name) toast(S.first.started(name));
+    } catch (error) {
+      trouble.textContent = error.message;
+    } finally {
+      progress.textContent = "";
+      element.removeAttribute("aria-busy");
+    }
+  }
+  return { element, attempt };
+}
+
+function camera() {
+  const start = button(S.first.start, () => one.attempt(async () => (await useCamera()).name, S.own.asking), { class: "primary" });
+  const one = choice("camera", "laptop", S.first.camera, S.first.cameraWords, start);
+  return one.element;
+}
+
+function address() {
+  const source = h("input", { id: "source", type: "text", inputmode: "url", maxlength: 1000, autocomplete: "off", spellcheck: "false", placeholder: "rtsp://192.168.1.20/stream", "aria-describedby": "source-hint", required: true });
+  const name = h("input", { id: "camera-name", type: "text", maxlength: 64, autocomplete: "off", placeholder: S.first.nameHint });
+  const row = h("div", { class: "address-row" }, h("div", {}, h("label", { for: "source" }, S.first.addressLabel), source), h("div", {}, h("label", { for: "camera-name" }, S.first.nameLabel), name), h("button", {}, S.first.giving));
+  const form = h("form", { class: "stack", novalidate: true }, row, h("p", { class: "quiet small", id: "source-hint" }, S.first.addressHint));
+  const one = choice("address", "cable", S.first.address, S.first.addressWords, form);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    one.attempt(async () => {
+      const wish = { source: source.value.trim() };
+      if (name.value.trim()) wish.name = name.value.trim();
+      return (await post("/cameras", wish)).name;
+    });
+  });
+  return one.element;
+}
+
+function file() {
+  const field = h("input", { id: "file", type: "file", accept: "video/*", class: "hidden", tabindex: "-1", "aria-label": S.first.fileLabel });
+  const choose = button(S.first.choosing, () => field.click());
+  const one = choice("file", "film", S.first.file, S.first.fileWords, choose, field);
+  field.addEventListener("change", () => {
+    const [chosen] = field.files;
+    if (chosen) one.attempt(async () => (await useFile(chosen)).name);
+    field.value = "";
+  });
+  return one.element;
+}
+
+function show() {
+  const start = button(S.first.showing, () => one.attempt(async () => {
+    const running = (await get("/cameras")).find((camera) => camera.name === S.first.simulated);
+    return (running ?? (await post("/cameras", { source: SHOW, name: S.first.simulated }))).name;
+  }));
+  const one = choice("show", "play", S.first.show, S.first.showWords, start);
+  return one.element;
+}

@@ -1,0 +1,108 @@
+// Is the service there? A stream of events, a pulse beside it, and a banner while it is not.
+
+import { emit, on, seldom } from "./bus.js";
+import { timeOfDay } from "./clock.js";
+import { button, h, setText } from "./dom.js";
+import { refreshSession, streamAddress } from "./session.js";
+import { S } from "./strings.js";
+
+const PULSE = 5000;
+const LONGEST = 8000;
+const PATIENCE = 4000;
+const KINDS = ["observe", "teach", "unteach", "drop", "forget", "merge", "rename", "undo"];
+
+const words = h("p", {});
+const again = button(S.connection.now, () => pulse(), { class: "accent" });
+const bar = h("div", { id: "banner", role: "status" }, h("div", { class: "banner", hidden: true }, words, again));
+const banner = bar.firstChild;
+
+let stream = null;
+let timer = 0;
+let failures = 0;
+let heard = new Set();
+let running = false;
+
+/** Where the state of the connection is told. */
+export const bannerElement = () => bar;
+
+const tell = seldom(400, () => {
+  const kinds = heard;
+  heard = new Set();
+  emit("changed", { kinds });
+});
+
+function listen() {
+  if (stream || document.hidden) return;
+  stream = new EventSource(streamAddress);
+  for (const kind of KINDS) {
+    stream.addEventListener(kind, () => {
+      heard.add(kind);
+      tell();
+    });
+  }
+  stream.onerror = () => {
+    stop();
+    pulse();
+  };
+}
+
+function stop() {
+  stream?.close();
+  stream = null;
+}
+
+function lost() {
+  if (failures === 0) {
+    setText(words, S.connection.lost(timeOfDay()));
+    banner.className = "banner lost";
+    again.hidden = banner.hidden = false;
+    document.documentElement.dataset.connection = "lost";
+    emit("lost");
+  }
+  failures += 1;
+}
+
+function found() {
+  document.documentElement.dataset.connection = "well";
+  if (failures > 0) {
+    setText(words, S.connection.back);
+    banner.className = "banner back";
+    again.hidden = true;
+    setTimeout(() => {
+      banner.hidden = failures === 0;
+    }, 3000);
+    failures = 0;
+    emit("back");
+    emit("changed", { kinds: new Set(["back"]) });
+  }
+  listen();
+}
+
+async function pulse() {
+  if (running) return;
+  running = true;
+  clearTimeout(timer);
+  try {
+    await refreshSession(AbortSignal.timeout(PATIENCE));
+    found();
+  } catch {
+    lost();
+  } finally {
+    running = false;
+  }
+  timer = setTimeout(pulse, failures ? Math.min(LONGEST, 500 * 2 ** failures) : PULSE);
+}
+
+/** From now on. Resolves after the first look. */
+export async function connect() {
+  on("unreachable", () => failures === 0 && pulse());
+  document.addEventListener("visibilitychange", () => {
+    // A browser gives six connections to all its tabs together: hidden ones leave theirs.
+    if (document.hidden) stop();
+    else pulse();
+  });
+  window.addEventListener("pagehide", stop);
+  window.addEventListener("pageshow", (event) => event.persisted && pulse());
+  window.addEventListener("online", pulse);
+  await pulse();
+}

@@ -1,0 +1,114 @@
+// Events: who was seen and what changed, newest first, a page at a time however many there are.
+
+import { API, get, query } from "./api.js";
+import { on, seldom } from "./bus.js";
+import { ago, moment } from "./clock.js";
+import { button, h, setText } from "./dom.js";
+import { emptyState, heading } from "./router.js";
+import { S } from "./strings.js";
+import { complain } from "./undo.js";
+import { eventWords } from "./words.js";
+
+const PAGE = 50;
+
+const LISTS = {
+  sightings: {
+    columns: [S.events.when, S.events.who, S.events.camera],
+    path: "/sightings",
+    cells: (one) => [when(one.time), h("strong", {}, one.name), one.camera ?? S.health.none],
+  },
+  events: {
+    columns: [S.events.number, S.events.when, S.events.kind, S.events.camera, S.events.happened],
+    path: "/events",
+    cells: (one) => [String(one.sequence), when(one.time), S.events.kinds[one.kind] ?? one.kind, one.camera ?? S.health.none, eventWords(one.changes)],
+  },
+};
+
+const when = (time) => h("time", { datetime: new Date(1000 * time).toISOString(), title: ago(time) }, moment(time));
+
+/** Fill the page. */
+export async function eventsView(page, { signal }) {
+  let which = "sightings";
+  let before = null;
+  const tabs = Object.keys(LISTS).map((name) => button(name === "events" ? S.events.changes : S.events.sightings, () => choose(name), { "aria-pressed": String(name === which), data: { list: name } }));
+  const kind = select("kind", S.events.kind, Object.entries(S.events.kinds));
+  const camera = select("camera", S.events.camera, []);
+  const name = select("name", S.events.name, []);
+  const csv = h("a", { class: "button", download: "" }, S.events.csv);
+  const head = h("tr", {});
+  const body = h("tbody", {});
+  const table = h("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": S.views.events }, h("table", {}, h("thead", {}, head), body));
+  const empty = emptyState(S.events.empty, S.events.emptyWords);
+  const leaf = (to) => {
+    turn(to);
+    scrollTo(0, 0);
+  };
+  const newest = button(S.events.newest, () => leaf(null));
+  const older = button(S.events.older, () => leaf(last));
+  const news = h("p", { class: "quiet small", role: "status" });
+  const paging = h("nav", { class: "paging", "aria-label": S.events.paging }, newest, older, news);
+  page.append(
+    heading(S.views.events, S.events.lead, csv),
+    h("div", { class: "filters" }, h("div", { class: "segments", role: "group", "aria-label": S.events.what }, tabs), name.element, kind.element, camera.element),
+    table,
+    empty,
+    paging,
+  );
+  let last = null;
+
+  const filter = () => ({ camera: camera.value, ...(which === "events" ? { kind: kind.value } : { name: name.value }) });
+
+  async function load() {
+    const { path, columns, cells } = LISTS[which];
+    const more = which === "events" ? { newest: "true" } : {};
+    csv.href = `${API}${path}.csv${query(filter())}`;
+    const found = await get(`${path}${query({ ...filter(), ...more, before, limit: PAGE + 1 })}`, { signal });
+    const rows = found.slice(0, PAGE);
+    head.replaceChildren(...columns.map((column) => h("th", { scope: "col" }, column)));
+    body.replaceChildren(...rows.map((one) => h("tr", {}, cells(one).map((cell) => h("td", {}, cell)))));
+    last = rows.length ? (rows.at(-1).sequence ?? rows.at(-1).number ?? rows.at(-1).id ?? rows.at(-1).time) : null;
+    const filtered = Object.values(filter()).some(Boolean) || before !== null;
+    setText(empty.lastChild, filtered ? S.events.emptyFilter : S.events.emptyWords);
+    empty.hidden = rows.length > 0;
+    table.hidden = !rows.length;
+    paging.hidden = !rows.length && before === null;
+    older.disabled = found.length <= PAGE;
+    newest.disabled = before === null;
+    setText(news, "");
+    table.dataset.list = which;
+    table.dataset.rows = rows.length;
+  }
+  const reload = () => load().catch(complain);
+
+  function turn(to) {
+    before = to;
+    reload();
+  }
+  function choose(list) {
+    which = list;
+    for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.dataset.list === which));
+    kind.element.hidden = which !== "events";
+    name.element.hidden = which === "events";
+    turn(null);
+  }
+  for (const one of [kind, camera, name]) one.element.addEventListener("change", () => turn(null));
+  // The first page follows what happens; an older one stays as it is, and says that there is more.
+  on("changed", seldom(2500, () => {
+    if (document.hidden) return;
+    if (before === null && !table.contains(document.activeElement)) reload();
+    else setText(news, S.events.follow);
+  }, signal), signal);
+
+  const [cameras, people] = await Promise.all([get("/cameras", { signal }), get("/people", { signal })]);
+  camera.offer(cameras.map((one) => [one.name, one.name]));
+  name.offer(people.map((one) => [one.name, one.name]));
+  choose(which);
+}
+
+function select(key, label, options) {
+  const field = h("select", { id: `events-${key}` });
+  const element = h("div", { class: "field" }, h("label", { for: field.id }, label), field);
+  const offer = (given) => field.replaceChildren(...[["", S.events.any], ...given].map(([value, words]) => h("option", { value }, words)));
+  offer(options);
+  return { element, offer, get value() { return field.value; } };
+}

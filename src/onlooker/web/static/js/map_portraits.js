@@ -1,0 +1,38 @@
+// Faces of the labeled vertices, round and small, a bounded number of them.
+
+import { pictureOf } from "./api.js";
+
+const FACE = 72;
+const KEPT = 96;
+
+/** ready() is called whenever one more can be drawn. */
+export class Portraits {
+  constructor(ready) {
+    this.ready = ready;
+    this.known = new Map();
+  }
+
+  of(vertex) {
+    if (this.known.has(vertex)) return this.known.get(vertex);
+    if (this.known.size >= KEPT) return null;
+    this.known.set(vertex, null);
+    const image = new Image();
+    image.onload = () => {
+      const canvas = document.createElement("canvas");
+      canvas.width = canvas.height = FACE;
+      const context = canvas.getContext("2d");
+      context.beginPath();
+      context.arc(FACE / 2, FACE / 2, FACE / 2, 0, 2 * Math.PI);
+      context.clip();
+      context.drawImage(image, 0, 0, FACE, FACE);
+      if (this.known.has(vertex)) this.known.set(vertex, canvas);
+      this.ready();
+    };
+    image.src = pictureOf.vertex(vertex);
+    return null;
+  }
+
+  keepOnly(vertices) {
+    for (const vertex of [...this.known.keys()]) if (!vertices.has(vertex)) this.known.delete(vertex);
+  }
+}

@@ -1,0 +1,95 @@
+// One view at a time, by the part of the address after #. A view lives as long as its signal.
+
+import { emit } from "./bus.js";
+import { h } from "./dom.js";
+import { S } from "./strings.js";
+
+const views = new Map();
+let current = null;
+
+/** Where views are shown. */
+export const main = h("main", { id: "main", tabindex: "-1" });
+
+/** view(page, {signal, argument}) fills the page; what it returns is ignored. */
+export function route(name, view) {
+  views.set(name, view);
+}
+
+/** Go to a view. */
+export function go(name, argument = "") {
+  const hash = `#/${name}${argument ? `/${encodeURIComponent(argument)}` : ""}`;
+  if (location.hash === hash) show();
+  else location.hash = hash;
+}
+
+/** Change the address without leaving the view. */
+export function replaceAddress(name, argument) {
+  history.replaceState(null, "", `#/${name}/${encodeURIComponent(argument)}`);
+}
+
+function place() {
+  const [, name = "", argument = ""] = /^#\/([a-z]*)(?:\/(.*))?$/.exec(location.hash) ?? [];
+  let decoded = "";
+  try {
+    decoded = decodeURIComponent(argument);
+  } catch {
+    // an address that nobody of us wrote
+  }
+  return views.has(name) ? { name, argument: decoded } : { name: "live", argument: "" };
+}
+
+function show({ first = false } = {}) {
+  const { name, argument } = place();
+  current?.abort();
+  current = new AbortController();
+  const { signal } = current;
+  const page = h("div", { class: `view view-${name}`, data: { view: name } });
+  main.replaceChildren(page);
+  emit("view", name);
+  document.title = S.titleOf(S.views[name]);
+  const shown = views.get(name)(page, { signal, argument });
+  Promise.resolve(shown).catch((error) => {
+    if (error.name !== "AbortError") emit("trouble", error);
+  });
+  if (first) return;
+  scrollTo(0, 0);
+  focusHeading(page, signal);
+}
+
+/** Where a screen reader begins to read. A view that is fetched first has its heading later. */
+function focusHeading(page, signal) {
+  const title = page.querySelector("h1");
+  if (title) {
+    title.focus({ preventScroll: true });
+    return;
+  }
+  main.focus({ preventScroll: true });
+  const watcher = new MutationObserver(() => {
+    if (!page.querySelector("h1")) return;
+    watcher.disconnect();
+    if (document.activeElement === main) page.querySelector("h1").focus({ preventScroll: true });
+  });
+  watcher.observe(page, { childList: true });
+  signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
+}
+
+/** Begin. */
+export function startRouter() {
+  addEventListener("hashchange", () => location.hash.startsWith("#/") && show());
+  show({ first: true });
+}
+
+/** The head of a view: its only h1, and a sentence. */
+export function heading(title, lead, ...more) {
+  return h(
+    "header",
+    { class: "view-head" },
+    h("div", {}, h("h1", { tabindex: "-1" }, title), lead && h("p", { class: "lead" }, lead)),
+    more.length ? h("div", { class: "view-tools" }, ...more) : null,
+  );
+}
+
+/** What is said where there is nothing. */
+export function emptyState(title, words, ...more) {
+  return h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), words && h("p", {}, words), ...more);
+}

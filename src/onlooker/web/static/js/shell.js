@@ -1,0 +1,62 @@
+// What stays while views change: the way around, the banner, and the line about this machine.
+
+import { get } from "./api.js";
+import { on } from "./bus.js";
+import { bannerElement } from "./connection.js";
+import { h, setAttribute, setText } from "./dom.js";
+import { icon } from "./icons.js";
+import { main } from "./router.js";
+import { session } from "./session.js";
+import { S } from "./strings.js";
+import { knownNames, summary } from "./summary.js";
+import { themeButton } from "./theme.js";
+import { toasts } from "./undo.js";
+
+const VIEWS = [["live", "eye"], ["strangers", "stranger"], ["people", "people"], ["map", "map"], ["events", "list"], ["health", "health"]];
+
+function link(name, picture) {
+  return h("a", { href: `#/${name}`, data: { to: name } }, icon(picture), h("span", { class: "label" }, S.views[name]));
+}
+
+/** Build it. */
+export function buildShell() {
+  const links = VIEWS.map(([name, picture]) => link(name, picture));
+  const list = h("ul", {}, links.map((one) => h("li", {}, one)));
+  const badge = h("span", { class: "badge", hidden: true });
+  links[1].append(badge);
+  const add = h("a", { class: "button add", href: "#/add", data: { to: "add" } }, icon("plus"), h("span", { class: "label" }, S.views.add));
+  const skip = h("a", { class: "skip", href: "#main" }, S.skip);
+  skip.addEventListener("click", (event) => {
+    event.preventDefault();
+    main.focus();
+  });
+  const brand = h("a", { class: "brand", href: "#/live", "aria-label": S.home }, h("img", { src: "/static/icon.svg", alt: "", width: 28, height: 28 }), h("span", {}, S.title));
+  const version = h("span", { class: "version" });
+  document.body.replaceChildren(
+    skip,
+    h("header", { class: "top" }, brand, h("nav", { "aria-label": S.nav }, list), h("div", { class: "tools" }, add, themeButton())),
+    bannerElement(),
+    main,
+    h("footer", { class: "foot" }, h("p", {}, icon("lock"), h("span", {}, h("strong", {}, S.local), " ", S.notAuthentication, h("span", { class: "more" }, S.noDoors))), version),
+    toasts(),
+    knownNames(),
+  );
+  on("view", (name) => {
+    for (const one of document.querySelectorAll("[data-to]")) {
+      if (one.dataset.to === name) one.setAttribute("aria-current", "page");
+      else one.removeAttribute("aria-current");
+    }
+  });
+  on("summary", () => {
+    badge.hidden = summary.strangers === 0;
+    setText(badge, summary.strangers > 99 ? "99+" : String(summary.strangers));
+    setAttribute(links[1], "aria-label", summary.strangers ? `${S.views.strangers}, ${S.waiting(summary.strangers)}` : S.views.strangers);
+    setText(version, S.version(session.version));
+  });
+  offerSites(list);
+}
+
+async function offerSites(list) {
+  const sites = await get("/sites", { quiet: true }).catch(() => []);
+  if (sites.length) list.append(h("li", {}, link("sites", "sites")));
+}

@@ -1,0 +1,73 @@
+// Strangers: one card each, most seen first; by mouse, by touch, or by single keys.
+
+import { get } from "./api.js";
+import { every, on, seldom } from "./bus.js";
+import { expire, focusName, ignored, inUse, pressFace, stranger, update } from "./card.js";
+import { button, h, reconcile } from "./dom.js";
+import { keyHelp, shortcuts } from "./keys.js";
+import { emptyState, heading } from "./router.js";
+import { S } from "./strings.js";
+
+const MOST = 60;
+
+/** Fill the page. */
+export function strangersView(page, { signal }) {
+  const list = h("div", { class: "cards", data: { cards: "" } });
+  const empty = emptyState(S.strangers.empty, S.strangers.emptyWords);
+  empty.hidden = true;
+  const hidden = h("input", { type: "checkbox", id: "hidden-too" });
+  const help = button(S.strangers.shortcuts, keyHelp, { class: "plain small keys-button" });
+  page.append(
+    heading(S.views.strangers, S.strangers.lead, h("label", { class: "check", for: "hidden-too" }, hidden, S.strangers.hidden), help),
+    list,
+    empty,
+  );
+
+  const look = every(4000, async () => {
+    const found = await get(`/strangers${hidden.checked ? "?hidden=true" : ""}`, { signal });
+    const cards = (hidden.checked ? found.filter((card) => card.hidden) : found).slice(0, MOST);
+    draw(cards);
+  }, signal);
+
+  function draw(cards) {
+    const here = new Set(cards.map((card) => String(card.card)));
+    // A card that expires under somebody's hands stays, and says so.
+    const busy = [...list.children].filter((one) => !here.has(one.dataset.card) && (one.dataset.gone || inUse(one)));
+    busy.forEach(expire);
+    const all = [...cards];
+    for (const one of busy) all.splice([...list.children].indexOf(one), 0, { card: one.dataset.card, element: one });
+    reconcile(list, settled(all), (card) => card.card, (card) => card.element ?? stranger(card, { gone: look }), (node, card) => card.element ?? update(node, card));
+    empty.hidden = list.childElementCount > 0;
+    list.dataset.count = cards.length;
+  }
+
+  /** While somebody works on a card the order stays: nothing jumps under the hand. */
+  function settled(all) {
+    if (!list.contains(document.activeElement)) return all;
+    const place = new Map([...list.children].map((one, at) => [one.dataset.card, at]));
+    const rank = (card) => place.get(String(card.card)) ?? place.size;
+    return all.map((card, at) => [card, at]).sort((one, other) => rank(one[0]) - rank(other[0]) || one[1] - other[1]).map(([card]) => card);
+  }
+
+  hidden.addEventListener("change", look);
+  on("changed", seldom(2500, look, signal), signal);
+
+  const current = () => document.activeElement?.closest?.(".card") ?? null;
+  function move(step) {
+    const all = [...list.children];
+    const at = all.indexOf(current());
+    const next = all[at < 0 ? 0 : Math.min(all.length - 1, Math.max(0, at + step))];
+    next?.focus();
+    next?.scrollIntoView({ block: "nearest" });
+  }
+  const withCard = (act) => () => {
+    const card = current() ?? list.firstElementChild;
+    if (card && !card.dataset.gone) act(card);
+  };
+  const keys = { j: () => move(1), ArrowDown: () => move(1), k: () => move(-1), ArrowUp: () => move(-1), n: withCard(focusName), i: withCard((card) => void ignored(card)) };
+  for (let digit = 1; digit <= 9; digit += 1) keys[digit] = withCard((card) => pressFace(card, digit - 1));
+  shortcuts(keys, signal);
+  list.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") current()?.focus();
+  });
+}

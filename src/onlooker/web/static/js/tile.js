@@ -1,0 +1,104 @@
+// One camera: the picture that was looked at, the boxes of that very picture, and words below.
+
+import { overlay } from "./boxes.js";
+import { button, h, reconcile, setText } from "./dom.js";
+import { S } from "./strings.js";
+import { learnedNow } from "./summary.js";
+import { openSeen } from "./why.js";
+import { longWords, nameOf, shortWords, stateOf } from "./words.js";
+
+const ROWS = 5;
+const LINGER = 1500;
+const SPEAK = 700;
+
+/** The element of a camera, and what it can be told. */
+export function tile(name, { removal, signal }) {
+  const canvas = h("canvas", { class: "picture", role: "img", "aria-label": S.live.picture(name), width: 640, height: 480 });
+  const layer = h("div", { class: "boxes", role: "group", "aria-label": S.live.faces(name), tabindex: "-1" });
+  const note = h("p", { class: "tile-note" }, S.live.waitingForPicture);
+  const rate = h("span", { class: "rate" });
+  const state = h("span", { class: "tile-state" });
+  const rows = h("ul", { class: "here", "aria-label": S.live.here });
+  const element = h(
+    "article",
+    { class: "tile", "aria-label": S.live.tile(name), data: { camera: name } },
+    h("div", { class: "stage" }, canvas, layer, note),
+    h("div", { class: "tile-bar" }, h("h2", {}, name), state, rate, removal),
+    rows,
+  );
+  const context = canvas.getContext("2d", { alpha: false });
+  const boxes = overlay(layer, (track) => openSeen(name, track));
+  const arrivals = [];
+  const recent = new Map();
+  let spoke = 0;
+  let latency = null;
+
+  function measure(now) {
+    arrivals.push(now);
+    while (arrivals.length > 1 && now - arrivals[0] > 5000) arrivals.shift();
+  }
+
+  function speak(faces, now) {
+    for (const face of faces) recent.set(face.track, { face, at: now });
+    for (const [track, one] of recent) if (now - one.at > LINGER) recent.delete(track);
+    if (now - spoke < SPEAK) return;
+    spoke = now;
+    const shown = [...recent.values()].map((one) => one.face).slice(0, ROWS);
+    reconcile(rows, shown, (face) => face.track, row, fill);
+    setText(rate, rates());
+  }
+
+  function row(face) {
+    const words = h("p", {});
+    const what = h("strong", {});
+    const ask = button(S.map.ask, () => openSeen(name, face.track), { class: "plain small" });
+    return h("li", {}, h("span", { class: "swatch" }), h("div", {}, what, words), ask);
+  }
+
+  function fill(node, face) {
+    const [swatch, words, ask] = node.children;
+    swatch.dataset.state = stateOf(face);
+    setText(words.firstChild, nameOf(face) ?? shortWords(face));
+    setText(words.lastChild, longWords(face));
+    ask.setAttribute("aria-label", `${S.map.ask} ${nameOf(face) ?? S.face.nobody}`);
+  }
+
+  function rates() {
+    const span = arrivals.length > 1 ? (arrivals.at(-1) - arrivals[0]) / 1000 : 0;
+    const fps = span > 0 ? S.live.fps((arrivals.length - 1) / span) : "";
+    return latency === null ? fps : `${fps} · ${S.live.latency(latency)}`;
+  }
+
+  signal.addEventListener("abort", () => boxes.clear(), { once: true });
+
+  return {
+    element,
+    /** A frame and what was seen in it: drawn together, in one go. */
+    show(result, source, { milliseconds = null } = {}) {
+      const now = performance.now();
+      if (canvas.width !== source.width || canvas.height !== source.height) {
+        canvas.width = source.width;
+        canvas.height = source.height;
+      }
+      context.drawImage(source, 0, 0);
+      boxes.show(result.faces, source);
+      latency = milliseconds;
+      measure(now);
+      speak(result.faces, now);
+      if (result.learned !== undefined) learnedNow(result.learned);
+      note.hidden = true;
+      element.dataset.frames = Number(element.dataset.frames ?? 0) + 1;
+      element.dataset.frame = result.frame;
+    },
+    /** Something to say over the picture; "" for nothing. */
+    note(words) {
+      setText(note, words);
+      note.hidden = !words;
+    },
+    /** How the camera is. */
+    state(kind, words) {
+      element.dataset.state = kind;
+      setText(state, kind === "watching" ? "" : words);
+    },
+  };
+}

@@ -1,0 +1,139 @@
+// Why: where walks from a face end, the chain of faces on the way, and what to do if it is wrong.
+
+import { get, part, pictureOf, post } from "./api.js";
+import { openDialog } from "./dialog.js";
+import { button, face, h, setText } from "./dom.js";
+import { nameForm } from "./naming.js";
+import { emptyState } from "./router.js";
+import { S } from "./strings.js";
+import { changed } from "./undo.js";
+import { walkWords } from "./words.js";
+
+const CHAINS = 2;
+const LINKS = 5;
+const HARDLY = 0.005;
+const BARS = 6;
+const times = (share) => S.face.ofHundred(Math.round(100 * share));
+
+/** Why a face that is on the screen now is taken for whom it is. */
+export function openSeen(camera, track) {
+  const base = `/seen/${part(camera)}/${track}`;
+  return openWhy({ base, path: `${base}/why`, picture: pictureOf.seen(camera, track) });
+}
+
+/** The same for a face that was kept. */
+export function openVertex(vertex) {
+  return openWhy({ vertex, base: `/faces/${vertex}`, path: `/explain/${vertex}`, picture: pictureOf.vertex(vertex) });
+}
+
+async function openWhy(subject) {
+  const dialog = openDialog({ title: S.loading, body: [], view: "why", wide: true });
+  try {
+    const why = await get(subject.path, { signal: dialog.signal });
+    setText(dialog.heading, why.name === null ? S.why.titleNobody : S.why.title(why.name));
+    dialog.content.replaceChildren(top(subject, why), shares(why), chains(subject, why), actions(subject, why, dialog));
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    setText(dialog.heading, S.why.titleNobody);
+    dialog.content.replaceChildren(emptyState(error.status === 404 ? S.why.gone : error.message, error.status === 404 ? error.message : ""));
+  }
+}
+
+function top(subject, why) {
+  const words = walkWords(why.scores, why.sink);
+  return h(
+    "div",
+    { class: "why-top" },
+    face(subject.picture, S.why.face, { class: "why-face", loading: "eager" }),
+    h("div", {}, h("p", { class: "why-words" }, words[0].toUpperCase() + words.slice(1) + (words.endsWith(".") ? "" : ".")), h("p", { class: "quiet small" }, S.why.method)),
+  );
+}
+
+function shares(why) {
+  const named = Object.entries(why.scores).filter(([, share]) => share >= 0.005).sort((one, other) => other[1] - one[1]);
+  const rows = named.slice(0, BARS).map(([name, share], at) => bar(name, share, at ? "other" : "best"));
+  rows.push(bar(S.why.nowhere, why.sink, "nowhere"));
+  return h("section", { class: "why-part", "aria-labelledby": "why-shares" }, h("h3", { id: "why-shares" }, S.why.shares), h("ul", { class: "bars" }, rows));
+}
+
+function bar(name, share, kind) {
+  const fill = h("span", { class: "bar-fill" });
+  fill.style.width = `${(100 * share).toFixed(1)}%`;
+  return h("li", { data: { kind, share: share.toFixed(4) } }, h("span", { class: "bar-name" }, name), h("span", { class: "bar", "aria-hidden": "true" }, fill), h("span", { class: "bar-share" }, S.why.share(Math.round(100 * share))));
+}
+
+function chains(subject, why) {
+  const part = h("section", { class: "why-part", "aria-labelledby": "why-chains" }, h("h3", { id: "why-chains" }, S.why.chains));
+  const reached = why.endings.filter((end) => end.chain.length);
+  const ends = reached.filter((end, at) => at === 0 || end.share >= HARDLY);
+  if (!ends.length) part.append(h("p", { class: "quiet" }, S.why.noChain));
+  part.append(...ends.slice(0, CHAINS).map((end) => chain(subject, end)));
+  const rest = ends.slice(CHAINS);
+  if (rest.length) {
+    const more = button(S.why.moreChains(rest.length), () => {
+      more.replaceWith(...rest.map((end) => chain(subject, end)));
+      part.querySelectorAll(".chain")[CHAINS].focus();
+    }, { class: "plain small more-chains" });
+    part.append(more);
+  }
+  return part;
+}
+
+function chain(subject, end) {
+  const own = subject.vertex === end.chain[0].vertex; // a face that was kept is the first of its chain
+  const rest = own ? end.chain.slice(1) : end.chain;
+  const links = rest.map((link, at) => step(link, at === rest.length - 1, end.name));
+  const itself = rest.length ? S.why.here : S.why.itself(end.name);
+  const start = h("li", { class: rest.length ? "" : "end" }, figure(subject.picture, true), h("span", { class: "small" }, itself));
+  const list = h("ol", { class: "chain", tabindex: "0", "aria-label": S.why.chain(end.name, times(end.share)) }, start, links);
+  if (links.length > LINKS) fold(list, links.slice(2, -2));
+  return h("div", { class: "chain-box", data: { chain: end.name } }, h("p", { class: "small chain-title" }, S.why.chain(end.name, times(end.share))), list);
+}
+
+/** A long way: its middle is shown when somebody wants it. */
+function fold(list, middle) {
+  const more = button(S.why.unfold(middle.length), () => {
+    place.replaceWith(...middle);
+    list.focus();
+  }, { class: "plain small", "aria-label": S.why.unfoldWords(middle.length) });
+  const place = h("li", { class: "fold" }, more);
+  middle[0].before(place);
+  for (const one of middle) one.remove();
+}
+
+function step(link, last, name) {
+  const words = last ? S.why.labeled(name) : S.why.learned(link.name);
+  const count = link.examples > 1 ? h("span", { class: "stands", title: S.why.standsWords(link.examples) }, S.why.stands(link.examples)) : null;
+  return h("li", { class: last ? "end" : "", data: { vertex: link.vertex } }, figure(pictureOf.vertex(link.vertex), link.picture !== false), count, h("span", { class: "small" }, words));
+}
+
+const figure = (source, there) => (there ? face(source, "") : h("span", { class: "no-face" }, S.people.noPicture));
+
+function actions(subject, why, dialog) {
+  const naming = nameForm({
+    label: S.why.thisIs,
+    yes: S.why.say,
+    hideLabel: false,
+    send: async (name) => {
+      const taught = await post(`${subject.base}/label`, { name });
+      dialog.close();
+      changed(S.why.saved(taught.person.name), taught.undo);
+    },
+  });
+  const trouble = h("p", { class: "trouble", role: "alert" });
+  const wrong = button(why.name === null ? S.why.wrong : S.why.wrongNot(why.name), async () => {
+    wrong.disabled = true;
+    try {
+      const { dropped, undo } = await post(`${subject.base}/wrong`);
+      dialog.close();
+      changed(S.why.dropped(dropped.length), undo);
+    } catch (error) {
+      trouble.textContent = error.message;
+      wrong.disabled = false;
+    }
+  }, { data: { wrong: "" } });
+  const deny = h("div", { class: "why-wrong" }, wrong, h("p", { class: "quiet small" }, S.why.wrongHint), trouble);
+  const kept = why.vertex !== null; // undefined for a face that is kept anyway
+  const nothing = h("p", { class: "quiet small why-wrong" }, S.why.notLearned);
+  return h("div", { class: "why-actions" }, naming.form, why.name === null ? null : kept ? deny : nothing);
+}

@@ -1,0 +1,87 @@
+// What a share means, in words; what an event was, in words; times by the server's clock.
+
+import { S } from "./strings.js";
+
+const MOST = 4;
+const hundredths = (share) => Math.round(100 * share);
+
+/** "the walk from this face ends at Ana 93 times in 100, nowhere 5 times" */
+export function walkWords(scores, sink) {
+  const named = Object.entries(scores)
+    .map(([name, share]) => ({ name, times: hundredths(share) }))
+    .filter((one) => one.times > 0)
+    .sort((one, other) => other.times - one.times);
+  if (!named.length) return S.face.noWalk;
+  const ends = named.slice(0, MOST).map((one) => [(times) => S.face.at(one.name, times), one.times]);
+  const nowhere = hundredths(sink ?? 0);
+  if (nowhere > 0) ends.push([S.face.nowhere, nowhere]);
+  const parts = ends.map(([say, times], at) => say(at ? S.face.times(times) : S.face.ofHundred(times)));
+  return S.face.walk(parts.join(S.face.and));
+}
+
+/** The name that a face's box speaks of: the track's, or this moment's. */
+export const nameOf = (face) => face.name ?? face.answer.name;
+
+/** known, unsure, nobody or poor; from a service that does not say, as well as can be told. */
+export function stateOf(face) {
+  if (face.state) return face.state;
+  if (face.name !== null) return face.answer.name === face.name ? "known" : "unsure";
+  return face.answer.refusal ? "poor" : "nobody";
+}
+
+/** The few words on the box. */
+export function shortWords(face) {
+  const name = nameOf(face);
+  switch (stateOf(face)) {
+    case "known": {
+      const share = face.answer.scores[name];
+      return S.face.known(name, share === undefined ? null : hundredths(share));
+    }
+    case "unsure":
+      return S.face.unsure(name);
+    case "poor":
+      return S.face.poor(face.answer.refusal?.reason ?? S.face.poorReason);
+    default:
+      return S.face.nobody;
+  }
+}
+
+/** The sentence below the picture. */
+export function longWords(face) {
+  const { answer } = face;
+  const name = nameOf(face);
+  const walk = answer.sink === null ? "" : ` ${walkWords(answer.scores, answer.sink)}.`;
+  switch (stateOf(face)) {
+    case "known":
+      return walk ? S.face.saysKnown(name) + walk : S.face.byVote(name);
+    case "unsure":
+      if (answer.name === null && face.name !== null) return S.face.byVote(name);
+      return S.face.saysUnsure(name) + walk;
+    case "poor":
+      return S.face.saysPoor(answer.refusal?.reason ?? S.face.poorReason);
+    default:
+      return S.face.saysNobody;
+  }
+}
+
+/** What became of the faces in one event. */
+export function eventWords(changes, most = 3) {
+  const said = changes.map(changeWords);
+  const rest = said.length - most;
+  if (rest > 0) said.splice(most, rest, S.events.more(rest));
+  return said.join("; ");
+}
+
+function changeWords([kind, first, second, third]) {
+  const say = S.events.said;
+  switch (kind) {
+    case "new":
+      return third ? say.newNamed(first, third) : say.new(first);
+    case "absorbed":
+      return second > 1 ? say.absorbedMany(first, second) : say.absorbed(first);
+    case "names":
+      return first.length ? say.names(first.join(", ")) : say.noNames;
+    default:
+      return (say[kind] ?? (() => say.other(kind)))(first, second);
+  }
+}
