@@ -6,13 +6,17 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from typing import TypeVar
+from contextvars import ContextVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
+Engine = Callable[[Callable[[Any], Any], Sequence[Any], Callable[[], object]], list[Any]]
+"""Runs a function on jobs, dear ones first, and tells of each that is done: results in order."""
+_engine: ContextVar[Engine | None] = ContextVar("engine", default=None)
 
 ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
@@ -34,8 +38,15 @@ def spread(
     """
     if len(jobs) == 1:  # a process more would only cost its start
         return [work(jobs[0])]
-    workers = min(os.cpu_count() or 1, len(jobs))
     by_cost = sorted(range(len(jobs)), key=lambda place: -cost(jobs[place]))
+    engine = _engine.get()
+    if engine is not None:
+        with _progress_bar() as progress:
+            bar = progress.add_task(what, total=len(jobs))
+            found = engine(work, [jobs[at] for at in by_cost], lambda: progress.advance(bar))
+        results = dict(zip(by_cost, found, strict=True))
+        return [results[place] for place in range(len(jobs))]
+    workers = min(os.cpu_count() or 1, len(jobs))
     with (
         _environment(ONE_THREAD),
         ProcessPoolExecutor(
@@ -53,6 +64,16 @@ def spread(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
         return [futures[place].result() for place in range(len(jobs))]
+
+
+@contextmanager
+def running_on(engine: Engine) -> Iterator[None]:
+    """Within the block, jobs go to this engine instead of to processes of this machine."""
+    token = _engine.set(engine)
+    try:
+        yield
+    finally:
+        _engine.reset(token)
 
 
 def _progress_bar() -> Progress:

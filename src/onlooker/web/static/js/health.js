@@ -22,6 +22,7 @@ export function healthView(page, { signal }) {
   const fresh = h("p", { class: "quiet small" });
   page.append(heading(S.views.health, T.lead, fresh), state, cameras, lists);
   let told = "";
+  let signedIn = session.signed_in;
   const look = every(2000, async () => {
     const [health, list] = await Promise.all([get("/health", { signal }), get("/cameras", { signal })]);
     const now = JSON.stringify([health.status, health.read_only, health.problems, health.cameras_failing]);
@@ -29,7 +30,10 @@ export function healthView(page, { signal }) {
     told = now;
     state.dataset.status = health.status;
     table(cameras, merged(health, list));
-    if (!lists.contains(document.activeElement)) lists.replaceChildren(...groups(health));
+    const used = lists.contains(document.activeElement);
+    if (!used || signedIn !== session.signed_in) lists.replaceChildren(...groups(health));
+    if (used && signedIn !== session.signed_in) lists.querySelector("[data-door]").focus();
+    signedIn = session.signed_in;
     setText(fresh, T.fresh(timeOfDay()));
   }, signal);
   on("changed", ({ kinds }) => kinds.has("session") && look(), signal);
@@ -78,7 +82,7 @@ const hours = (value) => (Number.isFinite(value) ? span(value * HOUR) : T.none);
 function groups(health) {
   const { disk = {}, retention = {}, versions = {} } = health;
   const measured = latency();
-  const door = session.signed_in ? button(T.signOut, () => signOut().catch(complain), { class: "small" }) : button(T.signIn, () => void signIn(), { class: "small" });
+  const door = session.signed_in ? button(T.signOut, () => signOut().catch(complain), { class: "small", data: { door: "out" } }) : button(T.signIn, () => void signIn(), { class: "small", data: { door: "in" } });
   return [
     group(T.learner, [
       [T.vertices, Number.isFinite(health.vertices) ? T.of(health.vertices, health.max_vertices) : T.none],

@@ -14,16 +14,20 @@ const SHOWN = 48;
 const PERIODS = [["24", S.people.day], ["168", S.people.week], ["720", S.people.month]];
 
 /** Fill the page. */
-export async function personView(page, { signal, person: id }) {
+export async function personView(page, { signal: open, person: id }) {
+  const over = new AbortController();
+  const signal = AbortSignal.any([open, over.signal]);
   const back = h("a", { href: "#/people", class: "back" }, `← ${S.people.back}`);
   const head = heading(S.loading, "");
   page.append(back, head);
   const everybody = await get("/people", { signal });
   let person = everybody.find((one) => one.id === id);
-  if (!person) {
-    head.replaceWith(heading(S.views.people, ""), emptyState(S.people.gone, ""));
-    return;
-  }
+  /** Renamed, merged or forgotten, here or in another tab: nothing to complain about. */
+  const gone = () => {
+    over.abort();
+    page.replaceChildren(back, heading(S.views.people, ""), emptyState(S.people.gone, ""));
+  };
+  if (!person) return gone();
   const download = h("a", { class: "button", href: `${API}/people/${id}/export`, download: "" }, S.people.export);
   const tools = [
     button(S.people.rename, () => rename(person)),
@@ -40,15 +44,15 @@ export async function personView(page, { signal, person: id }) {
 
   const labeled = faceList(S.people.labeled, S.people.labeledWords, "labeled", "");
   const learned = faceList(S.people.learned, S.people.learnedWords, "learned", S.people.noLearned);
-  /** Renamed, merged or forgotten, here or in another tab: nothing to complain about. */
   const unlessGone = (act) => () => act().catch((error) => {
     if (error.status !== 404) throw error;
-    setText(counts, S.people.gone);
+    gone();
   });
   page.append(history(id, signal, unlessGone), labeled.element, learned.element);
   const look = every(6000, unlessGone(async () => {
-    const [people, faces] = await Promise.all([get("/people", { signal }), get(`/faces?person=${id}`, { signal })]);
-    person = people.find((one) => one.id === id) ?? person;
+    person = (await get("/people", { signal })).find((one) => one.id === id);
+    if (!person) return gone();
+    const faces = await get(`/faces?person=${id}`, { signal });
     setText(counts, `${S.people.counts(person.labeled, person.learned)} · ${S.people.seen(person.examples)}`);
     labeled.show(faces.filter((one) => one.kind === "labeled"));
     learned.show(faces.filter((one) => one.kind === "learned").sort((one, other) => other.examples - one.examples));

@@ -1,0 +1,118 @@
+"""A camera at its machine: frames become vectors there, and only vectors travel to the site."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker.cluster.config import Camera
+from onlooker.cluster.sender import Line, Sender, Sent
+from onlooker.cluster.wire import Replaced
+from onlooker.errors import OnlookerError
+from onlooker.faces.addresses import Kind, addresses_of
+from onlooker.faces.eyes import Eyes
+from onlooker.faces.records import Frame
+from onlooker.faces.sources import Counts, Stream, frames_from
+
+END_WITHIN = 120.0
+"""Seconds for the last faces to be acknowledged."""
+RETRY_AFTER = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class CameraState:
+    """What became of a camera's frames and faces.
+
+    >>> CameraState("door", Counts(frames=3), Sent(acknowledged=2), faces=2, ended=True).faces
+    2
+    """
+
+    camera: str
+    counts: Counts
+    sent: Sent
+    faces: int
+    """Good enough to be sent."""
+    ended: bool
+    problem: str = ""
+
+
+class CameraLoop:
+    """Reads a camera in a thread and sends what it sees.
+
+    A recording that was interrupted goes on where the site's knowledge of it ends: the same file
+    gives the same faces under the same numbers, and those before are left out.
+    """
+
+    def __init__(self, camera: Camera, eyes: Eyes, line: Callable[[], Line]) -> None:
+        self._camera, self._eyes = camera, eyes
+        self._counts, self._faces, self._problem = Counts(), 0, ""
+        self._live, self._line = self._is_live(), line
+        self._sender = Sender(camera.name, line, live=self._live)
+        self._ending = threading.Event()
+        self._stream: Stream | None = None
+        self._thread = threading.Thread(target=self._run, name=camera.name, daemon=True)
+        self._thread.start()
+
+    def state(self) -> CameraState:
+        """How far it is."""
+        stream = self._stream
+        if stream is not None:
+            self._counts = stream.counts[self._camera.name]
+        ended = not self._thread.is_alive()
+        return CameraState(
+            self._camera.name, self._counts, self._sender.sent, self._faces, ended, self._problem
+        )
+
+    def end(self, timeout: float = 20.0) -> CameraState:
+        """Stop reading, deliver what was read."""
+        self._ending.set()
+        self._thread.join(timeout)
+        return self.state()
+
+    def _is_live(self) -> bool:
+        try:
+            (address,) = addresses_of([f"{self._camera.name}={self._camera.source}"])
+        except OnlookerError as error:  # told by `state`, not by an actor that cannot be made
+            self._problem = str(error)
+            return False
+        return address.kind in (Kind.CAMERA, Kind.STREAM)
+
+    def _run(self) -> None:
+        """A recording ends with what is wrong; a live camera goes on trying until it is ended."""
+        while not self._problem or self._live:
+            try:
+                self._watch()
+                self._sender.close(END_WITHIN)
+                return
+            except Replaced as error:
+                self._problem = str(error)
+                break
+            except OnlookerError as error:
+                self._problem = str(error)
+            if not self._live or self._ending.wait(RETRY_AFTER):
+                break
+            self._sender.abandon()
+            self._sender = Sender(self._camera.name, self._line, live=True)
+        self._sender.abandon()
+
+    def _watch(self) -> None:
+        known = self._sender.wait_until_known() - 1
+        source = f"{self._camera.name}={self._camera.source}"
+        with frames_from(source, retry_first=self._live) as stream:
+            self._stream, self._problem = stream, ""
+            for frame in stream:
+                for vector in self._vectors(frame):
+                    self._faces += 1
+                    if self._live or self._faces > known:
+                        self._sender.put(vector, frame=frame.index, taken=frame.time)
+                if self._ending.is_set():
+                    break
+
+    def _vectors(self, frame: Frame) -> Iterator[NDArray[np.floating[Any]]]:
+        eyes = self._eyes
+        for box in eyes.detect(frame.pixels):
+            if eyes.judge(frame.pixels, box) is None:
+                yield eyes.features(frame.pixels, box)

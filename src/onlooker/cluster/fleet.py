@@ -1,0 +1,214 @@
+"""All of a cluster: started from a configuration, found again by name, asked, stopped.
+
+Sites, cameras and rounds are detached actors: they outlive the command that starts them.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+
+from onlooker.cluster.actor import NAMESPACE, RayLine, SitePlan, find_site, start_site, told
+from onlooker.cluster.camera import CameraLoop, CameraState
+from onlooker.cluster.config import Camera, Config
+from onlooker.cluster.merged import ANSWER_WITHIN, Merged, merged
+from onlooker.cluster.rounds import Rounds, SiteState
+from onlooker.cluster.sender import Lost
+from onlooker.cluster.wire import ClusterError, Label, SiteReceipt
+from onlooker.errors import BadValue
+from onlooker.faces.eyes import Eyes
+from onlooker.faces.recognizer import FaceRecognizer
+
+OPEN_WITHIN = 120.0
+"""Seconds for a site to open its home: the lock of a life before, and the journal since then."""
+ROUNDS = "rounds"
+Step = Callable[[str], object]
+
+
+class CameraActor:
+    """A camera's loop, where the camera is."""
+
+    def __init__(self, camera: Camera, site: str, eyes: Eyes) -> None:
+        self._loop = CameraLoop(camera, eyes, lambda: RayLine(site))
+
+    def state(self) -> CameraState:
+        """How far it is."""
+        return self._loop.state()
+
+    def end(self) -> CameraState:
+        """Stop."""
+        return self._loop.end()
+
+
+def bring_up(config: Config, step: Step = lambda _: None) -> list[SiteState]:
+    """Start everything that does not run yet; every site serves when this returns."""
+    recipe = config.recipe
+    labels = labels_of(config)  # what is wrong with a picture is found before anything runs
+    sites = {
+        site.name: start_site(SitePlan(site.name, site.folder, recipe), cpus=config.site_cpus)
+        for site in config.sites
+    }
+    for name, handle in sites.items():
+        try:
+            told(handle.call.remote("learn_labels", labels, "people"), OPEN_WITHIN)
+        except Lost as error:
+            raise ClusterError(f"site {name} does not serve: {error}") from error
+        step(f"site {name}")
+    rounds = _rounds(config)
+    states: list[SiteState] = _asked(rounds.visit.remote(), OPEN_WITHIN)
+    for site in config.sites:
+        for camera in site.cameras:
+            handle = _start_camera(config, site.name, camera)
+            _asked(handle.state.remote(), OPEN_WITHIN)
+            step(f"camera {camera.name}")
+    return states
+
+
+def labels_of(config: Config) -> list[Label]:
+    """The people in the folder of labeled pictures, if there is one; looked at here."""
+    if config.people is None:
+        return []
+    eyes, learner = config.eyes, config.recipe.learner()
+    recognizer = FaceRecognizer(
+        learner, detect=eyes.detect, features=eyes.features, judge=eyes.judge
+    )
+    if not config.people.is_dir():
+        raise BadValue(f"{config.people} is not a folder of people, NAME/*.jpg or NAME.jpg")
+    recognizer.enrol_folder(config.people)
+    known = learner.vertices()
+    rows = zip(known.names, known.vectors, strict=True)
+    return [Label(name, vector) for name, vector in rows if name is not None]
+
+
+def _rounds(config: Config) -> Any:
+    folders = {site.name: site.folder for site in config.sites}
+    # The head node lives as long as the cluster does, and rounds remember what they saw.
+    made = (
+        ray.remote(Rounds)
+        .options(
+            name=ROUNDS,
+            namespace=NAMESPACE,
+            get_if_exists=True,
+            lifetime="detached",
+            max_restarts=-1,
+            max_concurrency=4,
+            num_cpus=0,
+            resources={"node:__internal_head__": 0.001},
+        )
+        .remote(folders, config.names_every)
+    )
+    return made
+
+
+def _start_camera(config: Config, site: str, camera: Camera) -> Any:
+    where = {} if camera.node is None else {"resources": {f"node:{camera.node}": 0.001}}
+    options: dict[str, Any] = {
+        "name": _camera_actor(camera.name),
+        "namespace": NAMESPACE,
+        "get_if_exists": True,
+        "lifetime": "detached",
+        "max_restarts": -1,
+        "max_concurrency": 2,
+        "num_cpus": config.camera_cpus,
+        **where,
+    }
+    return ray.remote(CameraActor).options(**options).remote(camera, site, config.eyes)
+
+
+def _camera_actor(camera: str) -> str:
+    return f"camera {camera}"
+
+
+def find_rounds() -> Any:
+    """The rounds of the cluster that this process is connected to."""
+    try:
+        return ray.get_actor(ROUNDS, NAMESPACE)
+    except ValueError as error:
+        raise ClusterError(
+            "no cluster of Onlooker runs on this Ray; `onlooker cluster up` starts one"
+        ) from error
+
+
+def states(*, visit: bool = False, timeout: float = 60.0) -> list[SiteState]:
+    """All sites, as the last round saw them, or as one sees them now."""
+    rounds = find_rounds()
+    asked = rounds.visit.remote() if visit else rounds.states.remote()
+    found: list[SiteState] = _asked(asked, timeout)
+    return found
+
+
+def camera_states(cameras: list[str], timeout: float = 5.0) -> dict[str, CameraState | str]:
+    """How each camera is; a text: why it cannot be told."""
+    asked: dict[str, Any] = {}
+    for camera in cameras:
+        with suppress(ValueError):
+            handle = ray.get_actor(_camera_actor(camera), NAMESPACE)
+            asked[camera] = handle.state.remote()
+    found: dict[str, CameraState | str] = dict.fromkeys(cameras, "not up")
+    for camera, reference in asked.items():
+        try:
+            found[camera] = told(reference, timeout)
+        except (Lost, ClusterError) as error:
+            found[camera] = str(error)
+    return found
+
+
+def forget_everywhere(name: str) -> list[SiteReceipt]:
+    """Forget a name at every site: one receipt each."""
+    receipts: list[SiteReceipt] = _asked(find_rounds().forget.remote(name), 600.0)
+    return receipts
+
+
+def merged_view(timeout: float = ANSWER_WITHIN) -> Merged:
+    """What all sites know together, and which of them are missing."""
+    known = states()
+    sites: dict[str, Any] = {}
+    for state in known:
+        with suppress(Lost):  # then it is among the missing
+            sites[state.site] = find_site(state.site)
+    seen = {state.site: state.seen for state in known}
+    return merged(sites, timeout=timeout, seen=seen)
+
+
+def bring_down(step: Step = lambda _: None) -> int:
+    """End cameras, rounds and sites in order: how many sites were closed in order."""
+    names = [name for name in _actors() if name.startswith("camera ")]
+    for name in names:
+        _end(name, "end")
+        step(name)
+    _end(ROUNDS, "end")
+    closed = 0
+    for name in [each for each in _actors() if each.startswith("site ")]:
+        closed += _end(name, "call", "close")
+        step(name)
+    return closed
+
+
+def _actors() -> list[str]:
+    listed = ray.util.list_named_actors(all_namespaces=True)
+    return sorted(each["name"] for each in listed if each["namespace"] == NAMESPACE)
+
+
+def _end(name: str, verb: str, *arguments: Any) -> bool:
+    """Ask an actor to end, then take it away for good: whether it did as asked."""
+    try:
+        handle: Any = ray.get_actor(name, NAMESPACE)
+    except ValueError:
+        return False
+    try:
+        told(getattr(handle, verb).remote(*arguments), 30.0)
+        return True
+    except (Lost, ClusterError):
+        return False
+    finally:
+        with suppress(RayError):
+            ray.kill(handle, no_restart=True)
+
+
+def _asked(reference: Any, timeout: float) -> Any:
+    try:
+        return told(reference, timeout)
+    except Lost as error:
+        raise ClusterError(f"the cluster does not answer: {error}") from error

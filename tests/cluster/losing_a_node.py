@@ -1,0 +1,90 @@
+"""Two raylets, one of which is killed: run by test_node.py in a process of its own.
+
+Prints one line of JSON. Both nodes share the disk of this machine, as the nodes of a cluster must
+share the storage of the homes.
+"""
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from onlooker.faces.journal import digest
+from sites import RECIPE, example
+
+COUNT = 60
+
+
+def main(folder):
+    import ray
+    from ray.cluster_utils import Cluster
+
+    from onlooker.cluster.actor import NAMESPACE, RayLine, SitePlan, find_site, start_site, told
+    from onlooker.cluster.rounds import Rounds
+    from onlooker.cluster.sender import Sender
+
+    quick = {
+        "health_check_initial_delay_ms": 500,
+        "health_check_period_ms": 300,
+        "health_check_failure_threshold": 3,
+    }
+    cluster = Cluster(
+        initialize_head=True,
+        head_node_args={
+            "num_cpus": 3,
+            "include_dashboard": False,
+            "object_store_memory": 80 * 2**20,
+            "_system_config": quick,
+        },
+    )
+    second = cluster.add_node(num_cpus=3, object_store_memory=80 * 2**20)
+    ray.init(
+        address=cluster.address, namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR"
+    )
+    lost_node = second.node_id
+    sites = [f"s{at}" for at in range(3)]
+    plans = {site: SitePlan(site, folder / site, RECIPE) for site in sites}
+    handles = {site: start_site(plan) for site, plan in plans.items()}
+    rounds = Rounds({site: plan.folder for site, plan in plans.items()}, every=3600, timeout=30)
+    before = {site: told(handle.call.remote("report"), 60) for site, handle in handles.items()}
+    rounds._look()  # a whole round would tell names, and this test compares digests
+    senders = {
+        site: Sender("door", lambda site=site: RayLine(site), give_up_after=240) for site in sites
+    }
+    for number in range(1, COUNT + 1):
+        if number == COUNT // 2:
+            raylet = second.all_processes["raylet"][0].process
+            os.kill(raylet.pid, signal.SIGKILL)
+            raylet.wait()  # its workers take a raylet that nobody has waited for to be alive
+        for at, site in enumerate(sites):
+            x, name = example(at, number)
+            senders[site].put(x, name=name)
+    sent = {site: sender.close(240) for site, sender in senders.items()}
+    after = {site: told(find_site(site).call.remote("report"), 60) for site in sites}
+    words = {
+        site: digest(told(find_site(site).call.remote("snapshot"), 60).learner()) for site in sites
+    }
+    rounds._look()
+    states = {state.site: state for state in rounds.states()}
+    rounds.end()
+    result = {
+        site: {
+            "moved": before[site].node == lost_node,
+            "node_is_the_lost_one": after[site].node == lost_node,
+            "acknowledged": sent[site].acknowledged,
+            "away": sent[site].away,
+            "gap": after[site].gap,
+            "said": states[site].problems(),
+            "moves": states[site].moves,
+            "digest": words[site],
+        }
+        for site in sites
+    }
+    ray.shutdown()
+    cluster.shutdown()
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

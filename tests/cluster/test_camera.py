@@ -1,0 +1,61 @@
+"""A camera at its machine: only vectors travel, and a recording is delivered once."""
+
+import time
+
+import cv2
+import pytest
+
+from onlooker.cluster.camera import CameraLoop
+from onlooker.cluster.config import Camera, Config, SiteConfig
+from onlooker.cluster.local import LocalSite
+from onlooker.cluster.site import Site
+from services import scene
+
+
+@pytest.fixture
+def recording(tmp_path):
+    folder = tmp_path / "door"
+    folder.mkdir()
+    for number in range(5):
+        cv2.imwrite(str(folder / f"{number}.png"), scene(1, number, shift=2 * number))
+    return folder
+
+
+def until_ended(loop):
+    deadline = time.monotonic() + 90
+    while not (state := loop.state()).ended:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return state
+
+
+def test_a_recording_becomes_vectors_and_is_delivered_once(tmp_path, recording):
+    config = Config(tmp_path, (SiteConfig("north", tmp_path / "north"),))
+    camera, eyes = Camera("door", str(recording)), config.eyes
+    seen = []
+
+    class Watched(LocalSite):
+        def send(self, sender, session, batch, acknowledged):
+            seen.extend(batch)
+            return super().send(sender, session, batch, acknowledged)
+
+    with Watched(lambda: Site("north", tmp_path / "north", config.recipe)) as site:
+        first = until_ended(CameraLoop(camera, eyes, lambda: site))
+        assert (first.problem, first.counts.frames) == ("", 5)
+        assert first.sent.acknowledged == first.faces >= 3
+        assert all(each.vector.shape == (96 * 96,) for each in seen)
+        assert all(each.picture is None for each in seen)
+        # The camera starts again, as after a crash: the same recording is not counted twice.
+        again = until_ended(CameraLoop(camera, eyes, lambda: site))
+        assert again.faces == first.faces
+        assert again.sent.acknowledged == 0
+        assert site.ask("report").last == {"door": first.faces}
+
+
+@pytest.mark.parametrize("source", ["no such folder", "ftp://10.0.0.5/1"])
+def test_a_source_that_cannot_be_is_a_problem_in_words(tmp_path, source):
+    config = Config(tmp_path, ())
+    with LocalSite(lambda: Site("north", tmp_path, config.recipe)) as site:
+        state = until_ended(CameraLoop(Camera("door", source), config.eyes, lambda: site))
+    assert "no such folder" in state.problem or "ftp" in state.problem
+    assert state.faces == 0

@@ -1,0 +1,166 @@
+"""`onlooker cluster`, as somebody at a terminal uses it, and `reproduce --cluster`."""
+
+import json
+import os
+import subprocess
+import sys
+
+import cv2
+import pytest
+
+from onlooker.errors import BadValue
+from services import scene
+
+
+def onlooker(*arguments, timeout=300):
+    return subprocess.run(
+        [sys.executable, "-c", "from onlooker.cli import main; main()", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={key: value for key, value in os.environ.items() if not key.startswith("RAY_")},
+        check=False,
+    )
+
+
+def rows(done):
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def page(config):
+    """What `onlooker serve --cluster FILE` hands to its page, once a round has seen the camera."""
+    code = f"""
+import json, time
+from onlooker.cli.site_view import sites_of
+with sites_of({str(config)!r}) as view:
+    while not view()[0].cameras:
+        time.sleep(0.5)
+    print(json.dumps([[s.name, s.state, s.cameras, s.people] for s in view()]))
+"""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+        check=False,
+    )
+    return rows(done)[0]
+
+
+def config_in(folder, extra=""):
+    path = folder / "cluster.toml"
+    path.write_text(
+        f"""
+        people = "people"
+        site_cpus = 0.1
+        camera_cpus = 0.1
+        {extra}
+        [sites.north.cameras]
+        door = "door"
+        [sites.south]
+        """
+    )
+    return path
+
+
+def test_up_status_merge_forget_down(tmp_path):
+    pytest.importorskip("ray")
+    for person in (1, 2):
+        at = tmp_path / "people" / f"person{person}"
+        at.mkdir(parents=True)
+        for number in range(3):
+            cv2.imwrite(str(at / f"{number}.png"), scene(person, number))
+    (tmp_path / "door").mkdir()
+    for number in range(6):
+        cv2.imwrite(str(tmp_path / "door" / f"{number}.png"), scene(1, number % 3, shift=number))
+    config = ("--config", config_in(tmp_path))
+    try:
+        started = rows(onlooker("cluster", "up", *config))
+        assert [row["site"] for row in started] == ["north", "south"]
+        assert all(row["state"] == "serving" for row in started)
+        assert started[1]["people"] == ["person1", "person2"]
+        for _ in range(20):
+            north, south = rows(onlooker("cluster", "status", *config))
+            if north["cameras"].get("door"):
+                break
+        assert north["cameras"]["door"] >= 1
+        assert south["cameras"] == {}
+        (merged,) = rows(onlooker("cluster", "merge", *config, "--out", tmp_path / "all.state"))
+        assert (merged["sites"], merged["missing"]) == (["north", "south"], [])
+        assert (tmp_path / "all.state").exists()
+        assert page(config[1]) == [["north", "well", 1, 2], ["south", "well", 0, 2]]
+        receipts = rows(onlooker("cluster", "forget", "person1", *config))
+        assert [(each["site"], each["state"]) for each in receipts] == [
+            ("north", "done"),
+            ("south", "done"),
+        ]
+    finally:
+        down = onlooker("cluster", "down", *config)
+    assert rows(down) == [{"closed": 2}]
+    assert not (tmp_path / "cluster" / "ray" / "ray.json").exists()
+    listed = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True).stdout
+    assert str(tmp_path) not in listed
+    again = onlooker("cluster", "down", *config)
+    assert (again.returncode, again.stderr) == (0, "onlooker: nothing is up\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("cluster", "status"), 1, "no Ray runs for"),
+        (("cluster", "status", "--address", "127.0.0.1:9"), 1, "nothing answers at 127.0.0.1:9"),
+        (("cluster", "up", "--address", "nowhere"), 1, "nothing answers at nowhere"),
+    ],
+)
+def test_what_cannot_be_reached_is_one_line(tmp_path, arguments, code, words):
+    (tmp_path / "people").mkdir()
+    done = onlooker(*arguments, "--config", config_in(tmp_path))
+    assert done.returncode == code
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [("cluster", "up"), ("reproduce", "compact", "--cluster", "local")]
+)
+def test_without_ray_one_line_names_the_extra(tmp_path, arguments):
+    if arguments[0] == "cluster":
+        arguments = (*arguments, "--config", config_in(tmp_path))
+    code = "import sys; sys.modules['ray'] = None; from onlooker.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert 'needs ray, not installed here: pip install "onlooker[cluster]"' in done.stderr
+
+
+def test_a_sweep_on_ray_gives_the_rows_that_processes_give(ray_here):
+    from onlooker.cluster.sweep import on_ray
+    from onlooker.experiments import compact
+    from onlooker.experiments.parallel import running_on
+
+    grid = {"sizes": (10,), "copies": (1, 2)}
+    here = compact.run(2, **grid)
+    with running_on(on_ray):
+        there = compact.run(2, **grid)
+    assert there == here
+    assert len(there) == 12
+
+
+def test_a_job_that_fails_on_ray_fails_as_it_does_here(ray_here):
+    from onlooker.cluster.sweep import on_ray
+
+    def fails(job):
+        raise BadValue(f"job {job} cannot be done")
+
+    with pytest.raises(BadValue, match=r"^job \d cannot be done$"):
+        on_ray(fails, [1, 2], lambda: None)

@@ -1,0 +1,70 @@
+"""The configuration of a cluster: what it refuses, and how."""
+
+from pathlib import Path
+
+import pytest
+
+from onlooker.cluster.config import config_of, read_config
+from onlooker.errors import BadValue
+
+NORTH = {"cameras": {"door": "rtsp://10.0.0.5/1", "yard": {"source": 0, "node": "10.0.0.7"}}}
+
+
+def test_a_configuration_says_where_and_who():
+    config = config_of({"sites": {"north": NORTH, "south": {}}}, Path("base"))
+    assert [site.folder for site in config.sites] == [
+        Path("base/cluster/north"),
+        Path("base/cluster/south"),
+    ]
+    assert config.sites[0].cameras[1].node == "10.0.0.7"
+    assert config.recipe.features == "pixels/96/1.5/0.35"
+    assert "10.0.0.5" not in repr(config), "a source may hold a password"
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({}, "lists no site"),
+        ({"sites": {"a": {}}, "sights": 1}, "sets sights"),
+        ({"sites": {"a": {"camera": {}}}}, "site a sets camera"),
+        ({"sites": {"../a": {}}}, "letters, digits"),
+        ({"sites": {"..": {}}}, "letters, digits"),
+        ({"sites": {"a": 3}}, "must be a table"),
+        ({"sites": {"a": {"cameras": ["0"]}}}, "must be a table"),
+        ({"sites": {"a": {"cameras": {"d": ""}}}}, "source of camera d must be a text"),
+        ({"sites": {"a": {"cameras": {"d": {"source": "0", "where": "x"}}}}}, "sets where"),
+        ({"sites": {"a": NORTH, "b": {"cameras": {"door": "1"}}}}, "door is claimed by the sites"),
+        (
+            {"sites": {"a": NORTH, "b": {"cameras": {"gate": "rtsp://10.0.0.5/1"}}}},
+            "b/gate and a/door have the same source",
+        ),
+        (
+            {"sites": {"a": {"features": "pixels"}, "b": {"features": "embedding"}}},
+            "features is 'pixels' at site a and 'embedding' at site b",
+        ),
+        ({"sites": {"a": {"bandwidth": 0.1}, "b": {}}}, "bandwidth is 0.1 at site a and None"),
+        ({"cutoff": 1e-5, "sites": {"a": {"cutoff": 1e-6}, "b": {}}}, "cutoff is 1e-06 at site a"),
+        ({"sites": {"a": {}}, "vertices": 0}, "vertices must be"),
+        ({"sites": {"a": {}}, "features": "smell"}, "features are pixels or embedding"),
+        ({"sites": {"a": {}}, "names_every": 0}, "names_every must be"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(table, words):
+    with pytest.raises(BadValue) as caught:
+        config_of(table, Path())
+    assert words in str(caught.value)
+
+
+def test_the_same_thing_said_twice_is_agreement():
+    sites = {"a": {"cutoff": 1e-6}, "b": {"cutoff": 1e-6}}
+    assert config_of({"sites": sites}, Path()).cutoff == 1e-6
+
+
+@pytest.mark.parametrize("text", ["[sites", "sites = 1", "\xff"])
+def test_a_file_that_is_no_configuration_is_named(tmp_path, text):
+    path = tmp_path / "cluster.toml"
+    path.write_text(text, "latin-1")
+    with pytest.raises(BadValue, match=r"cluster\.toml"):
+        read_config(path)
+    with pytest.raises(BadValue, match="cannot read"):
+        read_config(tmp_path / "none.toml")

@@ -1,0 +1,162 @@
+"""Several sites on a real Ray: the merged view, names everywhere, forgetting everywhere, clocks."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+from onlooker.faces.journal import digest
+from sites import RECIPE, example
+
+pytest.importorskip("ray")
+
+
+class Sites:
+    """Actors of a test, by name; gone afterwards."""
+
+    def __init__(self, folder):
+        self.folder, self.handles, self.prefix = folder, {}, folder.name
+
+    def start(self, name, **options):
+        from onlooker.cluster.actor import SitePlan, start_site
+
+        plan = SitePlan(
+            f"{self.prefix}-{name}", self.folder / name, options.pop("recipe", RECIPE), **options
+        )
+        self.handles[name] = start_site(plan, cpus=0.1, detached=False)
+        return self.handles[name]
+
+    def ask(self, name, verb, *arguments, within=60):
+        from onlooker.cluster.actor import told
+
+        return told(self.handles[name].call.remote(verb, *arguments), within)
+
+    def teach(self, name, rows):
+        """Labeled points, as the camera `desk` would send them."""
+        from onlooker.cluster.wire import Example
+
+        hello = self.ask(name, "hello", "desk")
+        batch = [
+            Example(hello.last + 1 + at, np.asarray(x, np.float32), who)
+            for at, (x, who) in enumerate(rows)
+        ]
+        return self.ask(name, "receive", "desk", hello.session, batch, hello.last)
+
+    def rounds(self, **options):
+        from onlooker.cluster.rounds import Rounds
+
+        folders = {name: self.folder / name for name in self.handles}
+        return Rounds(folders, 3600, find=self.handles.__getitem__, **options)
+
+    def stop_process(self, name):
+        """The site never answers again, and is not dead either."""
+        process = self.ask(name, "report").process
+        os.kill(process, signal.SIGSTOP)
+        return process
+
+
+@pytest.fixture
+def sites(tmp_path, ray_here):
+    made = Sites(tmp_path)
+    yield made
+    for handle in made.handles.values():
+        ray_here.kill(handle)
+
+
+def point(value):
+    return np.full(8, value, np.float32)
+
+
+def test_the_merged_view_is_what_merging_here_gives_and_names_who_is_missing(sites):
+    from onlooker.cluster.merged import merged
+
+    here = []
+    for name in "ab":
+        sites.start(name)
+    for at, name in enumerate("ab"):
+        learner = RECIPE.learner()
+        rows = [example(at, number) for number in range(1, 40)]
+        for x, who in rows:
+            learner.observe(x) if who is None else learner.teach(x, who)
+        here.append(learner)
+        sites.teach(name, rows)
+    view = merged(sites.handles)
+    assert (view.sites, view.missing) == (("a", "b"), ())
+    here[0].merge(here[1])
+    assert digest(view.learner) == digest(here[0])
+    process = sites.stop_process("b")
+    try:
+        began = time.monotonic()
+        view = merged(sites.handles, timeout=1.0, seen={"b": time.time() - 60, "d": None})
+        assert time.monotonic() - began < 20
+    finally:
+        os.kill(process, signal.SIGCONT)
+    assert view.sites == ("a",)
+    silent, absent = view.missing
+    assert (silent.site, silent.why) == ("b", "no answer within 1 s")
+    assert 60 <= silent.age < 90
+    assert (absent.site, absent.why, absent.age) == ("d", "it is not up", None)
+
+
+def test_names_clocks_contradictions_and_forgetting_of_two_sites(sites):
+    from onlooker.cluster.sender import Lost
+
+    sites.start("a")
+    sites.start("b", skew=120.0)
+    sites.teach("a", [(point(0), "ana"), (point(3), "ben")])
+    rounds = sites.rounds(timeout=20.0)
+    sites.ask("b", "report")
+    states = {state.site: state for state in rounds.visit()}
+    # Names taught at one site are known at all after one round; a second one changes nothing.
+    assert sites.ask("b", "predict", point(3.01)).label == "ben"
+    event = sites.ask("b", "report").event
+    rounds.visit()
+    assert sites.ask("b", "report").event == event
+    # A clock that is wrong is measured; nothing was ordered by it.
+    assert (states["a"].skewed, states["b"].skewed) == (False, True)
+    assert abs(states["b"].skew - 120) <= states["b"].give + 0.1
+    assert any("s off" in words for words in states["b"].problems())
+    # Two names at one place: told, and not taken.
+    sites.teach("a", [(point(9), "cem")])
+    sites.teach("b", [(point(9), "dan")])
+    states = {state.site: state for state in rounds.visit()}
+    assert any("'cem'" in words and "'dan'" in words for words in states["a"].problems())
+    assert sites.ask("a", "predict", point(9)).label == "cem"
+    # Forgetting reaches a site that does not answer before it serves again.
+    process = sites.stop_process("b")
+    rounds._timeout = 1.0
+    rounds._look()
+    receipts = {receipt.site: receipt for receipt in rounds.forget("ana")}
+    (there,) = [each for each in receipts.values() if each.state == "pending"]
+    assert "no answer" in there.why
+    (done,) = [each for each in receipts.values() if each.state == "done"]
+    assert done.forgotten.labeled == 1
+    os.kill(process, signal.SIGKILL)
+    names, deadline = None, time.monotonic() + 60
+    while names is None and time.monotonic() < deadline:
+        try:
+            names = sites.ask("b", "report").names
+        except Lost:
+            time.sleep(0.1)
+    assert set(names) == {"ben", "dan"}
+    assert not list((sites.folder / "b" / "forget").iterdir())
+    rounds._timeout = 20.0
+    rounds.visit()
+    assert "ana" not in sites.ask("a", "report").names
+    assert "ana" not in sites.ask("b", "report").names
+    rounds.end()
+
+
+def test_a_home_in_use_is_said_and_opened_once_it_is_free(sites):
+    from onlooker.cluster.actor import told
+    from onlooker.cluster.sender import Lost
+    from onlooker.cluster.site import Site
+
+    held = Site("x", sites.folder / "a", RECIPE)
+    handle = sites.start("a", patience=0.2)
+    with pytest.raises(Lost, match="in use by process"):
+        told(handle.call.remote("report"), 60)
+    held.close()
+    assert sites.ask("a", "report").names == ()

@@ -1,0 +1,384 @@
+"""A site without Ray: numbers, gaps, repetition, restarts."""
+
+import numpy as np
+import pytest
+
+from onlooker import HeatKernel
+from onlooker.cluster.local import LocalSite
+from onlooker.cluster.pending import Pending
+from onlooker.cluster.sender import Lost, Sender
+from onlooker.cluster.site import Site
+from onlooker.cluster.wire import ClusterError, Example, Recipe, Replaced
+from onlooker.errors import BadValue, Incompatible
+from onlooker.faces.journal import digest
+from onlooker.faces.keeping import Keeping
+from onlooker.faces.store import NotSaved
+from sites import RECIPE, example
+
+
+def numbered(number, site=0):
+    x, name = example(site, number)
+    return Example(number, x, name, frame=number)
+
+
+def undisturbed(count, site=0):
+    learner = RECIPE.learner()
+    for number in range(1, count + 1):
+        x, name = example(site, number)
+        learner.observe(x) if name is None else learner.teach(x, name)
+    return learner
+
+
+def killed(site):
+    """What kill -9 leaves: the files, and no lock."""
+    site.home._chronicle.store._connection.close()
+    site.home._chronicle._lock.release()
+
+
+def test_batches_of_any_size_learn_what_single_examples_do(tmp_path):
+    words = set()
+    for size in (1, 7, 64):
+        site = Site("a", tmp_path / str(size), RECIPE, keeping=Keeping(snapshot_every=10))
+        session = site.hello("door").session
+        for first in range(1, 121, size):
+            batch = [numbered(number) for number in range(first, min(first + size, 121))]
+            assert site.receive("door", session, batch, first - 1).expected is None
+        words.add(digest(site.home.learner))
+        site.close()
+    assert words == {digest(undisturbed(120))}
+
+
+def test_a_gap_is_refused_and_nothing_behind_it_is_taken(tmp_path):
+    site = Site("a", tmp_path, RECIPE)
+    session = site.hello("door").session
+    batch = [numbered(1), numbered(2), numbered(4), numbered(5)]
+    delivery = site.receive("door", session, batch, 0)
+    assert (delivery.expected, [each.number for each in delivery.answers]) == (3, [1, 2])
+    assert site.report().gaps == 1
+    assert digest(site.home.learner) == digest(undisturbed(2))
+    site.close()
+
+
+def test_out_of_order_within_a_batch_is_a_gap_too(tmp_path):
+    site = Site("a", tmp_path, RECIPE)
+    session = site.hello("door").session
+    delivery = site.receive("door", session, [numbered(2), numbered(1)], 0)
+    assert delivery.expected == 1
+    assert delivery.answers == ()
+    site.close()
+
+
+def test_what_is_delivered_twice_is_counted_once_and_answered_alike(tmp_path):
+    site = Site("a", tmp_path, RECIPE)
+    session = site.hello("door").session
+    batch = [numbered(number) for number in range(1, 31)]
+    first = site.receive("door", session, batch, 0)
+    second = site.receive("door", session, batch, 0)
+    assert all(answer.again for answer in second.answers)
+    assert [a.prediction for a in second.answers] == [a.prediction for a in first.answers]
+    assert digest(site.home.learner) == digest(undisturbed(30))
+    assert site.report().again == 30
+    site.close()
+
+
+def test_two_cameras_number_their_examples_independently(tmp_path):
+    site = Site("a", tmp_path, RECIPE)
+    for camera in ("door", "yard"):
+        session = site.hello(camera).session
+        assert site.receive(camera, session, [numbered(1)], 0).expected is None
+    assert site.report().last == {"door": 1, "yard": 1}
+    site.close()
+
+
+@pytest.mark.parametrize("last", [11, 12, 13])
+def test_after_kill_9_the_first_unacknowledged_example_goes_on(tmp_path, last):
+    """12 is an outlier, of which the disk knows nothing: the sender's word stands for it."""
+    site = Site("a", tmp_path, RECIPE)
+    session = site.hello("door").session
+    site.receive("door", session, [numbered(n) for n in range(1, last + 1)], 0)
+    killed(site)
+    again = Site("a", tmp_path, RECIPE)
+    # The last two were applied, but their acknowledgement was lost on the way.
+    batch = [numbered(n) for n in range(last - 1, 31)]
+    delivery = again.receive("door", session, batch, last - 2)
+    assert delivery.expected is None
+    assert digest(again.home.learner) == digest(undisturbed(30))
+    again.close()
+
+
+def test_a_restarted_site_still_refuses_what_was_never_acknowledged(tmp_path):
+    site = Site("a", tmp_path, RECIPE)
+    session = site.hello("door").session
+    site.receive("door", session, [numbered(n) for n in range(1, 8)], 0)
+    killed(site)
+    again = Site("a", tmp_path, RECIPE)
+    assert again.receive("door", session, [numbered(9)], 7).expected == 8
+    again.close()
+
+
+def test_numbers_survive_a_forgetting_which_erases_the_journal(tmp_path):
+    site = Site("a", tmp_path, RECIPE)
+    session = site.hello("door").session
+    site.receive("door", session, [numbered(n) for n in range(1, 12)], 0)
+    assert site.forget("person1").state == "done"
+    event = site.home.sequence
+    killed(site)
+    again = Site("a", tmp_path, RECIPE)
+    delivery = again.receive("door", session, [numbered(n) for n in range(8, 12)], 7)
+    assert all(answer.again for answer in delivery.answers)
+    assert again.home.sequence == event
+    again.close()
+
+
+def test_a_batch_that_cannot_be_committed_leaves_no_trace(tmp_path):
+    site = Site("a", tmp_path, RECIPE, keeping=Keeping(retry_seconds=0))
+    session = site.hello("door").session
+    site.receive("door", session, [numbered(n) for n in range(1, 21)], 0)
+    before, event = digest(site.home.learner), site.home.sequence
+    site.home._chronicle.store.run("PRAGMA max_page_count = 1")  # a disk without room
+    big = [Example(n, example(0, n)[0], "x" * 90_000 + str(n)) for n in range(21, 40)]
+    with pytest.raises(NotSaved):
+        site.receive("door", session, big, 20)
+    assert (digest(site.home.learner), site.home.sequence) == (before, event)
+    site.home._chronicle.store.run("PRAGMA max_page_count = 1000000")
+    rest = [numbered(n) for n in range(21, 61)]
+    assert site.receive("door", session, rest, 20).expected is None
+    assert digest(site.home.learner) == digest(undisturbed(60))
+    site.close()
+
+
+def test_a_bad_vector_is_refused_by_itself_and_the_rest_goes_on(tmp_path):
+    site = Site("a", tmp_path, RECIPE)
+    session = site.hello("door").session
+    batch = [numbered(1), Example(2, np.zeros(3)), Example(3, np.full(8, np.nan)), numbered(4)]
+    answers = site.receive("door", session, batch, 0).answers
+    assert [answer.refused is not None for answer in answers] == [False, True, True, False]
+    assert "length 8, got one of length 3" in answers[1].refused
+    site.close()
+
+
+def test_an_older_sender_of_the_same_camera_is_refused(tmp_path):
+    site = Site("a", tmp_path, RECIPE)
+    old = site.hello("door").session
+    site.receive("door", old, [numbered(1), numbered(2)], 0)
+    hello = site.hello("door")
+    assert hello.last == 2
+    with pytest.raises(Replaced, match="newest one counts"):
+        site.receive("door", old, [numbered(3)], 2)
+    killed(site)
+    again = Site("a", tmp_path, RECIPE)
+    with pytest.raises(Replaced):
+        again.receive("door", old, [numbered(3)], 2)
+    assert again.receive("door", hello.session, [numbered(3)], 2).expected is None
+    again.close()
+
+
+def test_a_sender_without_a_name_is_refused(tmp_path):
+    site = Site("a", tmp_path, RECIPE)
+    for name in ("", "a\nb"):
+        with pytest.raises(BadValue, match="printable name"):
+            site.hello(name)
+    site.close()
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        (Recipe(RECIPE.kernel, "test/9", RECIPE.max_vertices, RECIPE.sink), "features"),
+        (
+            Recipe(HeatKernel(0.5, 1e-4), RECIPE.features, RECIPE.max_vertices, RECIPE.sink),
+            "kernel",
+        ),
+        (Recipe(RECIPE.kernel, RECIPE.features, 21, RECIPE.sink), "max_vertices"),
+    ],
+)
+def test_a_home_of_another_recipe_is_refused(tmp_path, other, what):
+    Site("a", tmp_path, RECIPE).close()
+    with pytest.raises(Incompatible, match=what):
+        Site("a", tmp_path, other)
+    Site("a", tmp_path, RECIPE).close()  # and it was let go of
+
+
+def test_a_gap_in_service_is_told_and_an_ordered_end_is_none(tmp_path):
+    now = [1000.0]
+    site = Site("a", tmp_path, RECIPE, clock=lambda: now[0])
+    assert site.report().gap is None
+    site.close()
+    now[0] = 2000.0
+    site = Site("a", tmp_path, RECIPE, clock=lambda: now[0])
+    assert site.report().gap is None
+    session = site.hello("door").session
+    now[0] = 2010.0
+    site.receive("door", session, [numbered(1)], 0)
+    killed(site)
+    now[0] = 2050.0
+    site = Site("a", tmp_path, RECIPE, clock=lambda: now[0])
+    assert site.report().gap == pytest.approx(40.0)
+    site.close()
+
+
+def test_what_is_to_be_forgotten_is_before_anything_else(tmp_path):
+    site = Site("a", tmp_path, RECIPE)
+    session = site.hello("door").session
+    site.receive("door", session, [numbered(n) for n in range(1, 20)], 0)
+    killed(site)
+    Pending(tmp_path).add("person1")
+    site = Site("a", tmp_path, RECIPE)
+    assert "person1" not in site.home.learner.names
+    assert not list(tmp_path.glob("forget/*"))
+    # A site that serves, but did not answer in time, does so before its next answer.
+    Pending(tmp_path).add("person2")
+    assert "person2" not in site.snapshot().state.names
+    site.close()
+
+
+def test_labels_from_elsewhere_are_learned_once_and_conflicts_are_told(tmp_path):
+    here, there = Site("a", tmp_path / "a", RECIPE), Site("b", tmp_path / "b", RECIPE)
+    for site, names in ((here, ("ana", "ben")), (there, ("cem", "ben"))):
+        session = site.hello("door").session
+        points = [np.full(8, 3.0 * at, np.float32) for at in range(2)]
+        rows = [
+            Example(n + 1, x, name) for n, (x, name) in enumerate(zip(points, names, strict=True))
+        ]
+        site.receive("door", session, rows, 0)
+    taught = here.learn_labels(there.labels(), "site b")
+    assert taught.new == 0
+    assert "'ana'" in taught.refused[0]
+    assert "'cem'" in taught.refused[0]
+    there.forget("cem")
+    assert there.learn_labels(here.labels(), "site a").new == 1
+    assert there.learn_labels(here.labels(), "site a").new == 0
+    assert sorted(there.home.learner.names) == ["ana", "ben"]
+    (event,) = [each for each in there.home.events() if each.camera == "site a"]
+    assert event.kind == "teach"
+    here.close()
+    there.close()
+
+
+# ---- senders
+
+
+def open_site(folder):
+    return lambda: Site("a", folder, RECIPE)
+
+
+def test_a_recording_is_delivered_whole_without_ray(tmp_path):
+    with LocalSite(open_site(tmp_path)) as site:
+        senders = [Sender(camera, lambda: site, queue_size=4) for camera in ("door", "yard")]
+        for number in range(1, 61):
+            x, name = example(0, number)
+            senders[0].put(x, name=name, frame=number)
+        assert senders[0].close(20).acknowledged == 60
+        assert senders[1].close(20).acknowledged == 0
+        assert site.ask("report").last == {"door": 60}
+    again = Site("a", tmp_path, RECIPE)
+    assert digest(again.home.learner) == digest(undisturbed(60))
+    again.close()
+
+
+class Faulty:
+    """A line that loses calls, delivers twice, or loses answers, as told by a list."""
+
+    def __init__(self, site, faults):
+        self.site, self.faults = site, faults
+
+    def hello(self, sender):
+        return self.site.hello(sender)
+
+    def send(self, sender, session, batch, acknowledged):
+        fault = self.faults.pop(0) if self.faults else "fine"
+        if fault == "lost call":
+            raise Lost("cut")
+        if fault == "held back":
+            return None
+        sent = self.site.send(sender, session, batch, acknowledged)
+        if fault == "twice":
+            sent = self.site.send(sender, session, batch, acknowledged)
+        return None if fault == "lost answer" else sent
+
+    def answer(self, sent):
+        if sent is None:
+            raise Lost("cut")
+        return self.site.answer(sent)
+
+
+def test_calls_that_are_lost_repeated_or_held_back_change_nothing(tmp_path):
+    kinds = ["fine", "lost call", "twice", "lost answer", "held back"]
+    rng = np.random.default_rng(4)
+    faults = [kinds[at] for at in rng.integers(len(kinds), size=60)]
+    with LocalSite(open_site(tmp_path)) as site:
+        sender = Sender("door", lambda: Faulty(site, faults), batch_size=3)
+        for number in range(1, 201):
+            x, name = example(0, number)
+            sender.put(x, name=name, frame=number)
+        sent = sender.close(60)
+        assert (sent.acknowledged, sent.dropped) == (200, 0)
+        assert sent.lost > 5
+        assert sent.resent > 10
+    again = Site("a", tmp_path, RECIPE)
+    assert digest(again.home.learner) == digest(undisturbed(200))
+    again.close()
+
+
+class Dead:
+    def hello(self, sender):
+        raise Lost("nobody there")
+
+
+def test_a_site_that_stays_away_is_an_error_with_a_count(tmp_path):
+    sender = Sender("door", Dead, give_up_after=0.2)
+    sender.put(np.zeros(8))
+    with pytest.raises(ClusterError, match=r"0\.2 s \(nobody there\); 1 examples were not"):
+        sender.flush(20)
+    with pytest.raises(ClusterError):
+        sender.put(np.zeros(8))
+    sender.abandon()
+
+
+def test_a_live_camera_drops_the_oldest_and_counts_them():
+    sender = Sender("door", Dead, live=True, queue_size=5, give_up_after=60)
+    for _ in range(12):
+        sender.put(np.zeros(8))
+    assert sender.sent.dropped == 7
+    sender.abandon()
+
+
+def test_a_site_whose_folder_became_older_is_noticed(tmp_path):
+    """The acknowledged examples of a folder that was replaced by an old copy are not there."""
+    with (
+        LocalSite(open_site(tmp_path / "new")) as new,
+        LocalSite(open_site(tmp_path / "old")) as old,
+    ):
+        old.ask("hello", "door")  # the old copy knows the camera, and nothing of its examples
+        line = Faulty(new, [])
+        sender = Sender("door", lambda: line)
+        for number in range(1, 6):
+            sender.put(example(0, number)[0], name=example(0, number)[1])
+        sender.flush(10)
+        line.site = old
+        sender.put(example(0, 6)[0], name=example(0, 6)[1])
+        with pytest.raises(ClusterError, match="acknowledged examples are lost"):
+            sender.flush(10)
+        sender.abandon()
+
+
+def test_sites_of_other_kernels_or_features_are_not_merged_and_both_are_named(tmp_path):
+    pytest.importorskip("ray")
+    from onlooker.cluster.merged import combined
+
+    others = (
+        Recipe(HeatKernel(0.5, 1e-4), RECIPE.features, RECIPE.max_vertices, RECIPE.sink),
+        Recipe(RECIPE.kernel, "test/9", RECIPE.max_vertices, RECIPE.sink),
+    )
+    parts = []
+    for at, recipe in enumerate((RECIPE, *others)):
+        site = Site(f"s{at}", tmp_path / str(at), recipe)
+        session = site.hello("door").session
+        site.receive("door", session, [numbered(1)], 0)
+        parts.append(site.snapshot())
+        site.close()
+    for other, what in zip(parts[1:], ("kernel", "features"), strict=True):
+        with pytest.raises(
+            Incompatible, match=rf"s0 and {other.sites[0]} cannot be merged.*{what}"
+        ):
+            combined(parts[0], other)
