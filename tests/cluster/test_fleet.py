@@ -69,23 +69,28 @@ def point(value):
     return np.full(8, value, np.float32)
 
 
-def test_the_merged_view_is_what_merging_here_gives_and_names_who_is_missing(sites):
+def test_the_merged_view_is_what_uniting_here_gives_and_names_who_is_missing(sites):
     from onlooker.cluster.merged import merged
+    from onlooker.union import Summary, union
 
     here = []
     for name in "ab":
         sites.start(name)
     for at, name in enumerate("ab"):
-        learner = RECIPE.learner()
+        learner, refused = RECIPE.learner(), []
         rows = [example(at, number) for number in range(1, 40)]
         for x, who in rows:
-            learner.observe(x) if who is None else learner.teach(x, who)
-        here.append(learner)
+            if who is not None:
+                learner.teach(x, who)
+            elif learner.observe(x).label is None:
+                refused.append(x)
+        here.append(Summary(learner, tuple(refused)))
         sites.teach(name, rows)
     view = merged(sites.handles)
     assert (view.sites, view.missing) == (("a", "b"), ())
-    here[0].merge(here[1])
-    assert digest(view.learner) == digest(here[0])
+    assert any(part.refused for part in here)
+    assert digest(view.learner) == digest(union(here).learner)
+    assert view.learner.max_vertices == 2 * RECIPE.max_vertices
     process = sites.stop_process("b")
     try:
         began = time.monotonic()

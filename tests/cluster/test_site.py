@@ -382,3 +382,17 @@ def test_sites_of_other_kernels_or_features_are_not_merged_and_both_are_named(tm
             Incompatible, match=rf"s0 and {other.sites[0]} cannot be merged.*{what}"
         ):
             combined(parts[0], other)
+
+
+def test_who_is_refused_here_is_told_until_somebody_is_forgotten(tmp_path):
+    site = Site("north", tmp_path, RECIPE)
+    session = site.hello("door").session
+    stranger = Example(2, np.full(8, 90.0, np.float32))
+    site.receive("door", session, [numbered(1), stranger], 0)
+    site.receive("door", session, [stranger], 1)  # the same one again
+    (refused,) = site.snapshot().refused
+    assert np.array_equal(refused, stranger.vector)
+    (name,) = site.report().names
+    site.forget(name)
+    assert site.snapshot().refused == ()
+    site.close()

@@ -1,13 +1,14 @@
-"""What all sites know together: a tree of merges, carried out as Ray tasks.
+"""What all sites know together: a tree of unions, carried out as Ray tasks.
 
-Neighbours in the tree are merged first, so that with n sites no vector is merged more than
-log2(n) times, and merges at one level run at the same time. Sites that do not answer in time are
+A union has room for all of its parts, so that nothing is lost on the way and the order does not
+matter; what one site refused is shown to those who may know who it is. Unions at one level of the
+tree run at the same time. Sites that do not answer in time are
 left out, and the view says which and since when.
 """
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
@@ -17,6 +18,7 @@ from onlooker.cluster.sender import Lost
 from onlooker.cluster.wire import ClusterError, Knowledge
 from onlooker.errors import Incompatible, LabelConflict, OnlookerError
 from onlooker.online import OnlineHarmonicLearner
+from onlooker.union import Summary, union
 
 ANSWER_WITHIN = 10.0
 
@@ -47,14 +49,15 @@ class Merged:
 
 def combined(first: Knowledge, second: Knowledge) -> Knowledge:
     """Two into one; names of sites are told where they contradict each other."""
-    learner = first.learner()
+    parts = [Summary(part.learner(), part.refused) for part in (first, second)]
     try:
-        learner.merge(second.learner())
+        both = union(parts)
     except (LabelConflict, Incompatible) as error:
         raise type(error)(
             f"{', '.join(first.sites)} and {', '.join(second.sites)} cannot be merged: {error}"
         ) from error
-    return Knowledge(first.sites + second.sites, first.recipe, learner.state())
+    recipe = replace(first.recipe, max_vertices=both.learner.max_vertices)
+    return Knowledge(first.sites + second.sites, recipe, both.learner.state(), both.refused)
 
 
 def tree(parts: Sequence[Any], join: Any) -> Any:

@@ -9,12 +9,13 @@ known, so a site that was killed goes on from there. Examples are on the disk be
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlooker.cluster.kept import Kept
 from onlooker.cluster.pending import Pending
@@ -36,6 +37,7 @@ from onlooker.faces.keeping import Keeping
 from onlooker.faces.lock import HomeInUse
 from onlooker.faces.store import StoreError
 from onlooker.records import Explanation, Prediction
+from onlooker.union import REFUSED
 
 REMEMBERED = 64
 """Answers per sender that can be given again word by word; older ones are asked anew."""
@@ -81,6 +83,7 @@ class Site:
             self._last = self.home.numbers("last")
             self._sessions = self.home.numbers("session")
             self._answers: dict[str, deque[Answer]] = {}
+            self._refused: deque[NDArray[Any]] = deque(maxlen=REFUSED)
             self._again = self._gaps = 0
             self._sign = 0.0
             self.carry_out_pending()
@@ -133,6 +136,7 @@ class Site:
         self._last[sender] = last
         remembered = self._answers.setdefault(sender, deque(maxlen=REMEMBERED))
         remembered.extend(answer for answer in answers if not answer.again)
+        self._refused.extend(_nobody(examples, answers))
         self._again += sum(answer.again for answer in answers)
         return Delivery(tuple(answers), self.home.sequence, expected)
 
@@ -168,7 +172,8 @@ class Site:
     def snapshot(self) -> Knowledge:
         """All that was learned."""
         self.carry_out_pending()
-        return Knowledge((self.name,), self.recipe, self.home.learner.state())
+        state = self.home.learner.state()
+        return Knowledge((self.name,), self.recipe, state, tuple(self._refused))
 
     def report(self) -> Report:
         """How it is; now and then this leaves a sign of life on the disk."""
@@ -229,8 +234,9 @@ class Site:
         return self._forget(name)
 
     def _forget(self, name: str) -> SiteReceipt:
-        for answers in getattr(self, "_answers", {}).values():
+        for answers in self._answers.values():
             answers.clear()  # they hold the name
+        self._refused.clear()  # who is among them, nobody can tell
         try:
             return SiteReceipt(self.name, name, "done", self.home.forget(name))
         except NotFound as error:
@@ -259,6 +265,13 @@ class Site:
             self._sign = now
             with suppress(StoreError):  # the report says that nothing can be written
                 self.home.note("alive", int(now))
+
+
+def _nobody(examples: Sequence[Example], answers: Sequence[Answer]) -> Iterator[NDArray[Any]]:
+    """The vectors that were nobody known, of those that were taken."""
+    for example, answer in zip(examples, answers, strict=False):  # a gap ends the answers
+        if answer.prediction is not None and answer.prediction.label is None and not answer.again:
+            yield example.vector
 
 
 def _opened(

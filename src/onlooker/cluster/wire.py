@@ -107,7 +107,10 @@ class Knowledge:
 
     sites: tuple[str, ...]
     recipe: Recipe
+    """With the budget of this state, which for several sites is the sum of theirs."""
     state: State
+    refused: tuple[NDArray[np.floating[Any]], ...] = ()
+    """Examples that were nobody known, the newest: another site may know who that is."""
 
     def learner(self) -> OnlineHarmonicLearner:
         """As a learner of its own."""

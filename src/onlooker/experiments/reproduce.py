@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from statistics import mean, median
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from onlooker.experiments.curves_plot import over_cutoffs, precision_recall
 from onlooker.experiments.facebank import find_faces
 from onlooker.experiments.ledger import rows_of
 from onlooker.experiments.literal import literal_figure
+from onlooker.experiments.merging import merging
 from onlooker.experiments.methods import follow, nothing, shown
 from onlooker.experiments.page import share
 from onlooker.experiments.protocol import plan
@@ -195,13 +197,14 @@ def quantizers(setup: Setup) -> Result:
     return Section("quantizers", "Quantizers", paper, found, header, table, words=3), rows
 
 
-EXPERIMENTS: dict[str, Callable[[Setup], Result]] = {
+EXPERIMENTS: dict[str, Callable[[Setup], tuple[Section, list[Any]]]] = {
     "results": results,
     "sudden-changes": sudden_changes,
     "graph-size": graph_size,
     "strangers": strangers,
     "quantizers": quantizers,
     "manifold": agreement,
+    "merging": merging,
 }
 
 

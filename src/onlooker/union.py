@@ -1,0 +1,139 @@
+"""What several learners know together, as one learner: everything first, one shrinking at the end.
+
+`merge` keeps to the budget after every step, so that what comes later meets what is left of what
+came before, and it cannot bring back what a learner refused because the name was known elsewhere
+only. `union` takes all vertices of all parts at once, shows the refused examples again, and shrinks
+last, once. docs/merging.md says what that keeps.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from onlooker.arrays import Rows
+from onlooker.checks import as_vector
+from onlooker.errors import BadValue, Incompatible
+from onlooker.graph import UNLABELED
+from onlooker.online import OnlineHarmonicLearner
+from onlooker.quantizer import ClosestPair, Quantizer
+from onlooker.records import State
+
+REFUSED = 500
+"""How many refused examples a site should keep, the newest: as many as it keeps vertices."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary:
+    """A learner, and the examples that it called nobody: what there is to unite."""
+
+    learner: OnlineHarmonicLearner
+    refused: tuple[Rows, ...] = ()
+    """In order of time. Whoever makes a summary bounds them; a union hands on what remains."""
+
+
+def union(parts: Iterable[Summary], *, max_vertices: int | None = None) -> Summary:
+    """One learner that knows what all parts know, and what even that one refuses.
+
+    max_vertices is the sum of the parts' unless given. The parts are left alone. Unions can be
+    united again; a smaller max_vertices is for the last of them.
+
+    >>> from onlooker import HeatKernel
+    >>> kernel = HeatKernel(bandwidth=0.5, cutoff=1e-3)
+    >>> door, yard = (OnlineHarmonicLearner(kernel, sink=0.01) for _ in range(2))
+    >>> door.teach([0.0], "ana"); yard.teach([5.0], "ben")
+    >>> passer_by = np.array([6.0])
+    >>> print(door.observe(passer_by).label)      # ben, whom only the yard knows
+    None
+    >>> both = union([Summary(door, (passer_by,)), Summary(yard)])
+    >>> both.learner.names, len(both.learner), both.learner.predict([7.0]).label, both.refused
+    (('ana', 'ben'), 3, 'ben', ())
+    """
+    some = list(parts)
+    if not some:
+        raise BadValue("there is nothing to unite: give at least one part")
+    learners = [part.learner for part in some]
+    budget = sum(each.max_vertices for each in learners) if max_vertices is None else max_vertices
+    united = _like(learners[0], budget)
+    waiting = [x for part in some for x in part.refused]
+    everything = _merged(learners, more=len(waiting))
+    refused = _shown(everything, waiting)
+    state = _sorted(everything.state())
+    if state.radius == 0 and np.count_nonzero(state.labels == UNLABELED) <= united.max_vertices:
+        united = united.restored(state)
+    else:  # merged into an empty one, it is settled at the largest R and shrunk, once
+        united.merge(everything.restored(state))
+    return Summary(united, tuple(sorted(refused, key=_order)))
+
+
+def _like(
+    learner: OnlineHarmonicLearner, max_vertices: int, quantizer: Quantizer | None = None
+) -> OnlineHarmonicLearner:
+    """One with the same settings but for these, which knows nobody."""
+    return OnlineHarmonicLearner(
+        learner.kernel,
+        sink=learner.sink,
+        max_vertices=max_vertices,
+        quantizer=quantizer or learner.quantizer,
+        min_score=learner.min_score,
+        features=learner.features,
+    )
+
+
+def _merged(learners: Sequence[OnlineHarmonicLearner], *, more: int) -> OnlineHarmonicLearner:
+    """Every vertex of every part, and room for so many more: no quantizer acts."""
+    first = learners[0]
+    for other in learners:
+        for what in ("quantizer", "min_score"):
+            here, there = getattr(first, what), getattr(other, what)
+            if here != there:
+                raise Incompatible(f"cannot unite: {what} {here!r} here, {there!r} there")
+    whole = _like(first, sum(map(len, learners)) + more + 1, ClosestPair())
+    for learner in sorted(learners, key=_widest_first):
+        whole.merge(learner)
+    return whole
+
+
+def _widest_first(learner: OnlineHarmonicLearner) -> int:
+    """Float64 can take float32 in; who has no vertex takes whatever comes."""
+    vectors = learner.vertices().vectors
+    return -vectors.dtype.itemsize if len(vectors) else -np.dtype(np.longdouble).itemsize
+
+
+def _shown(learner: OnlineHarmonicLearner, refused: Sequence[Rows]) -> list[Rows]:
+    """Show them until nobody more is accepted; who is left.
+
+    Every pass but the last accepts somebody, so there is at most one more than were refused. In
+    order of time a chain of faces is mostly accepted in the first.
+    """
+    if not learner.names:
+        return list(refused)
+    known = learner.vertices().vectors
+    waiting = [as_vector(x, like=known) for x in refused]
+    before = len(waiting) + 1
+    while 0 < len(waiting) < before:
+        before = len(waiting)
+        said = learner.observe_many(np.stack(waiting))
+        waiting = [x for x, answer in zip(waiting, said, strict=True) if answer.label is None]
+    return waiting
+
+
+def _sorted(state: State) -> State:
+    """The same, with ages and names in an order that does not depend on that of the parts."""
+    names = sorted(state.names)
+    numbers = np.array([*map(names.index, state.names), UNLABELED], dtype=np.int64)
+    rows = sorted(range(len(state.ids)), key=lambda row: _order(state.vectors[row]))
+    return State(
+        np.arange(len(rows)),
+        state.vectors[rows],
+        state.multiplicities[rows],
+        numbers[state.labels[rows]],  # -1, unlabeled, is the last of them
+        names,
+        state.radius,
+        len(rows),
+    )
+
+
+def _order(vector: Rows) -> bytes:
+    """Any order will do that only the numbers decide; 0.0 makes no difference of -0.0."""
+    return (vector + 0.0).tobytes()
