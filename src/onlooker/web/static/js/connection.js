@@ -19,6 +19,7 @@ const banner = bar.firstChild;
 let stream = null;
 let timer = 0;
 let failures = 0;
+let slow = 0;
 let heard = new Set();
 let running = false;
 
@@ -66,7 +67,7 @@ function found() {
   document.documentElement.dataset.connection = "well";
   if (failures > 0) {
     setText(words, S.connection.back);
-    banner.className = "banner back";
+    banner.className = "banner healed";
     again.hidden = true;
     setTimeout(() => {
       banner.hidden = failures === 0;
@@ -82,15 +83,19 @@ async function pulse() {
   if (running) return;
   running = true;
   clearTimeout(timer);
+  const patience = AbortSignal.timeout(PATIENCE);
   try {
-    await refreshSession(AbortSignal.timeout(PATIENCE));
+    await refreshSession(patience);
+    slow = 0;
     found();
   } catch {
-    lost();
+    // One late answer is a busy machine; two in a row, or a refusal, is nobody there.
+    slow = patience.aborted ? slow + 1 : 0;
+    if (slow !== 1) lost();
   } finally {
     running = false;
   }
-  timer = setTimeout(pulse, failures ? Math.min(LONGEST, 500 * 2 ** failures) : PULSE);
+  timer = setTimeout(pulse, failures ? Math.min(LONGEST, 500 * 2 ** failures) : slow ? 0 : PULSE);
 }
 
 /** From now on. Resolves after the first look. */

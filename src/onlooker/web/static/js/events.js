@@ -55,6 +55,8 @@ export async function eventsView(page, { signal }) {
     paging,
   );
   let last = null;
+  // Nothing is known before the first answer, not even that there is nothing.
+  empty.hidden = table.hidden = paging.hidden = true;
 
   const filter = () => ({ camera: camera.value, ...(which === "events" ? { kind: kind.value } : { name: name.value }) });
 

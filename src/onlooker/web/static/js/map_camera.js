@@ -3,6 +3,7 @@
 import { mayMove } from "./theme.js";
 
 const EDGE = 46;
+const WORDS = 34; // the line above the map
 const CLOSEST = 4;
 
 /** {at, follow, measure, zoomBy, nearest, towards, middle, toScreen} over a canvas. */
@@ -37,8 +38,9 @@ export function camera(canvas, layout, wake, signal) {
     }
     if (!Number.isFinite(left)) return aim;
     const wide = Math.max(40, canvas.clientWidth - 2 * EDGE) / Math.max(60, right - left);
-    const high = Math.max(40, canvas.clientHeight - 2 * EDGE) / Math.max(60, bottom - top);
-    return { zoom: Math.min(1.8, wide, high), x: (left + right) / 2, y: (top + bottom) / 2 };
+    const high = Math.max(40, canvas.clientHeight - 2 * EDGE - WORDS) / Math.max(60, bottom - top);
+    const zoom = Math.min(1.8, wide, high);
+    return { zoom, x: (left + right) / 2, y: (top + bottom - WORDS / zoom) / 2 };
   }
 
   const toMap = (x, y) => [(x - canvas.clientWidth / 2) / at.zoom + at.x, (y - canvas.clientHeight / 2) / at.zoom + at.y];

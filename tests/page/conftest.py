@@ -1,0 +1,92 @@
+"""The service with people, with nobody, and a browser whose webcam shows a film of real faces."""
+
+import shutil
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from browsing import browsing, running, tab_of, webcam, write_film
+from onlooker.faces.records import Frame
+from onlooker.faces.simulate import scenario
+from services import API, client_of, encoded, station_in
+from waiting import eventually
+from webcams import Webcam
+
+EACH = 20
+"""Frames of each of the eight people."""
+NAMED = ("Anastasia", "Benedict", "Cordelia")
+
+
+@pytest.fixture(scope="session")
+def reel():
+    """Of each of the eight people some pictures as a camera would take them, in order."""
+    scenes = [frame.pixels for frame, _ in scenario("V1", frames=8 * EACH)]
+    return [scenes[at : at + EACH] for at in range(0, len(scenes), EACH)]
+
+
+@pytest.fixture(scope="session")
+def video(reel, tmp_path_factory):
+    """What the webcam sees: Anastasia, then Benedict."""
+    return write_film(tmp_path_factory.mktemp("film") / "webcam.mjpeg", reel[0] + reel[1])
+
+
+# Not for the whole session: while playwright runs, no other test could run an event loop.
+@pytest.fixture(scope="module")
+def browser(video):
+    with browsing(*webcam(video)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def taught(reel, tmp_path_factory):
+    """A home that knows three of the eight, has seen them often, and the others too."""
+    folder = tmp_path_factory.mktemp("taught") / "home"
+    with station_in(folder) as station:
+        client = client_of(station, folder)
+        for name, scenes in zip(NAMED, reel, strict=False):
+            for pixels in scenes[::5]:
+                content = encoded(pixels)
+                answer = client.post(f"{API}/faces", params={"name": name}, content=content)
+                assert answer.status_code == 201, answer.text
+        frames = [pixels for scenes in reel for pixels in scenes]
+        for index, pixels in enumerate(frames):
+            station.show(Frame("door", index, index / 12, pixels))
+    return folder
+
+
+@pytest.fixture
+def empty(tmp_path):
+    """A service that is new."""
+    with running(tmp_path / "home") as service:
+        yield service
+
+
+@pytest.fixture
+def own(taught, tmp_path):
+    """A service with people, for one test alone: to be changed."""
+    with running(Path(shutil.copytree(taught, tmp_path / "home"))) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def full(taught, reel, tmp_path_factory):
+    """The same with a camera, for whoever only looks."""
+    folder = Path(shutil.copytree(taught, tmp_path_factory.mktemp("full") / "home"))
+    jpegs = [encoded(pixels, ".jpg") for pixels in reel[0][:8] + reel[3][:8]]
+    with running(folder) as service, Webcam(*jpegs, pause=0.4) as seen:
+        service.station.cameras.watch(f"door={seen.address}")
+        eventually(lambda: service.station.cameras.states[0].frames > 0)
+        yield service
+
+
+@pytest.fixture
+def visit(browser):
+    """visit(service, ...) gives a tab there, signed in unless told otherwise."""
+    with ExitStack() as tabs:
+
+        def visiting(service, *, signed_in=True, **options):
+            token = service.token if signed_in else None
+            return tabs.enter_context(tab_of(browser, service.address, token=token, **options))
+
+        yield visiting

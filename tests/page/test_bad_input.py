@@ -1,0 +1,171 @@
+"""What goes wrong in other people's browsers: no camera, two tabs, markup, crowds, wrong clocks."""
+
+import re
+import time
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from browsing import MANY, browsing, running, tab_of, use_camera
+from homes import LENGTH, small_learner
+from onlooker.faces.home import Home
+from onlooker.faces.visitors import Visitors
+from onlooker.web.sight import Sight
+from onlooker.web.station import Station
+from services import EYES
+from waiting import eventually
+
+MARKUP = '<img src=x onerror=alert(1)> & <b>"Zoë"</b>'
+DAY = 86400
+PEOPLE, EVENTS = 200, 10_000
+LATELY = re.compile(r"last (just now|\d+ (second|minute))")
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--use-fake-device-for-media-stream"], "The camera was refused"),
+        (
+            [
+                "--use-fake-ui-for-media-stream",
+                "--use-fake-device-for-media-stream=device-count=0",
+            ],
+            "No camera was found",
+        ),
+    ],
+    ids=["refused", "none"],
+)
+def test_without_a_camera_the_page_says_what_to_do(empty, video, flags, words):
+    with (
+        browsing(*flags) as another,
+        tab_of(another, empty.address, token=empty.token) as tab,
+    ):
+        page = tab.open()
+        use_camera(page)
+        expect(page.locator("[data-choice=camera] .trouble")).to_contain_text(words)
+        expect(page.get_by_role("button", name="Use the camera")).to_be_enabled()
+
+
+def test_two_tabs_have_a_camera_each_and_tell_the_same(own, visit):
+    tabs = visit(own), visit(own)
+    for tab in tabs:
+        use_camera(tab.open("add"))
+        expect(tab.page.locator(".tile").first).to_have_attribute("data-frames", MANY)
+    first, second = (tab.page for tab in tabs)
+    for name in ("this computer", "this computer 2"):
+        for page in (first, second):
+            expect(page.locator(f".tile[data-camera='{name}'] .picture")).to_be_visible()
+    tabs[0].go("people")
+    tabs[1].go("strangers")
+    expect(second.locator(".card").first).to_be_visible()
+    card = second.locator(".card").first
+    card.get_by_role("combobox", name="Name").fill("Dorothea")
+    card.get_by_role("button", name="Name", exact=True).click()
+    expect(first.get_by_role("link", name="Open Dorothea")).to_be_visible()
+
+
+def test_a_name_that_is_markup_is_text_everywhere(own, visit):
+    tab = visit(own)
+    page = tab.open("strangers")
+    asked = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    card = page.locator(".card").first
+    card.get_by_role("combobox", name="Name").fill(MARKUP)
+    card.get_by_role("button", name="Name", exact=True).click()
+    expect(page.locator(".toast")).to_contain_text(MARKUP)
+    tab.go("people")
+    expect(page.locator(".people")).to_contain_text(MARKUP)
+    page.get_by_role("link", name=f"Open {MARKUP}").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(MARKUP)
+    page.locator(".face-button").first.click()
+    expect(page.get_by_role("dialog").get_by_role("heading", level=2)).to_have_text(
+        f"Why {MARKUP}?"
+    )
+    page.keyboard.press("Escape")
+    for view in ("live", "strangers", "map", "events", "health"):
+        tab.go(view)
+        expect(page.locator("h1")).to_be_visible()
+    tab.go("map")
+    page.locator(".map-table summary").click()
+    expect(page.locator(".map-table tbody")).to_contain_text(MARKUP)
+    assert page.locator("img[src=x], b").count() == 0
+    assert asked == []
+
+
+def test_two_hundred_people(empty, visit):
+    rng = np.random.default_rng(0)
+
+    def act(home):
+        for number in range(PEOPLE):
+            vector = rng.uniform(0.2, 0.8, 96 * 96).astype(np.float32)
+            home.teach(vector, f"person {number:03d}")
+
+    empty.station.ask(act).result(120)
+    tab = visit(empty, signed_in=False)
+    page = tab.open("people")
+    expect(page.locator(".person")).to_have_count(PEOPLE)
+    page.get_by_label("Filter by name").fill("person 19")
+    expect(page.locator(".person")).to_have_count(10)
+    page.get_by_role("link", name="Open person 199").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("person 199")
+    tab.go("map")
+    expect(page.locator(".map-canvas")).to_have_attribute("data-vertices", str(PEOPLE))
+    tab.go("strangers")
+    expect(page.locator("#known-names option")).to_have_count(PEOPLE)
+
+
+def simple_station(folder, **options):
+    """A home of short vectors: ten thousand events of real faces take their time."""
+    sight = Sight(detect=EYES.detect, features=EYES.features, judge=EYES.judge)
+    return Station(
+        lambda: Home(folder, new_learner=small_learner),
+        lambda home: Visitors(home, folder),
+        sight,
+        **options,
+    )
+
+
+def test_ten_thousand_events_come_a_page_at_a_time(tmp_path, visit):
+    def act(home):
+        home.teach(np.ones(LENGTH), "Dorothea")
+        for number in range(EVENTS - 1):
+            home.observe(np.ones(LENGTH), camera="door", frame=number)
+        return home.sequence
+
+    with running(tmp_path / "home", simple_station) as service:
+        assert service.station.ask(act).result(240) == EVENTS
+        page = visit(service, signed_in=False).open("events")
+        page.get_by_role("button", name="What changed").click()
+        rows = page.locator("tbody tr")
+        expect(rows.first.locator("td").first).to_have_text(str(EVENTS))
+        expect(rows).to_have_count(50)
+        page.get_by_role("button", name="Older").click()
+        expect(rows.first.locator("td").first).to_have_text(str(EVENTS - 50))
+        expect(rows).to_have_count(50)
+        page.get_by_role("button", name="Newest").click()
+        expect(rows.first.locator("td").first).to_have_text(str(EVENTS))
+        page.goto("about:blank")
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_a_clock_that_is_off_by_a_day_changes_nothing(full, visit, days):
+    tab = visit(full, signed_in=False)
+    tab.context.clock.install(time=time.time() + days * DAY)
+    tab.context.clock.resume()
+    page = tab.open("strangers")
+    expect(page.locator(".card").first).to_contain_text(
+        re.compile(r"last (just now|\d+ (sec|min))")
+    )
+    expect(page.locator(".cards")).not_to_contain_text("day")
+    tab.go("health")
+    told = page.locator(".view-tools")
+    expect(told).to_contain_text("As of")
+
+    def right():
+        now = time.time()
+        possible = {time.strftime("%H:%M", time.gmtime(now + by)) for by in (-60, 0, 60)}
+        local = page.evaluate("new Date().getTimezoneOffset()")
+        return local != 0 or any(one in told.inner_text() for one in possible)
+
+    eventually(right)

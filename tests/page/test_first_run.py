@@ -1,0 +1,87 @@
+"""The first five minutes: choose a camera, be seen, be asked, be named, be known."""
+
+import pytest
+from playwright.sync_api import expect
+
+from browsing import MANY, name_a_stranger, use_camera
+from onlooker.faces.records import Frame
+from onlooker.faces.simulate import write_video
+from waiting import eventually
+
+NAME = "Dorothea"
+
+
+def test_somebody_new_comes_to_be_known(empty, visit):
+    tab = visit(empty, signed_in=False, forgiven=["401"])
+    page = tab.open()
+    expect(page.get_by_role("heading", level=1)).to_have_text("What shall it watch?")
+    assert page.url.endswith("#/add")
+    use_camera(page)
+
+    # Whatever changes something needs the token.
+    page.locator("#token").fill("guess")
+    page.get_by_role("button", name="Go on").click()
+    expect(page.locator("dialog .trouble")).to_contain_text("not the token")
+    page.locator("#token").fill(empty.token)
+    page.get_by_role("button", name="Go on").click()
+
+    # The camera is watched, and nobody is known; somebody is asked for.
+    tile = page.locator(".tile[data-camera='this computer']")
+    expect(tile).to_have_attribute("data-frames", MANY)
+    expect(tile.locator(".box[data-state=nobody]")).to_be_visible()
+    expect(page.get_by_role("heading", name="Who was that?")).to_be_visible()
+    expect(page.locator(".learned")).to_contain_text("It learns by itself once somebody has a name")
+
+    tab.go("strangers")
+    assert page.locator(".card").count() > 0
+    name_a_stranger(page, NAME)
+    expect(page.locator(".toast")).to_contain_text(f"{NAME} was taught from")
+
+    # The box carries the name from now on, and it learns without being asked.
+    tab.go("live")
+    expect(page.locator(f".box[data-name={NAME}][data-state=known]")).to_be_visible()
+    expect(page.locator(".here")).to_contain_text(f"This is {NAME}: the walk from this face ends")
+    eventually(lambda: int(page.locator("html").get_attribute("data-learned")) > 3, 40)
+    expect(page.locator(".learned")).to_contain_text("1 person known from")
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("", "source"),
+        ("/etc/passwd", "folder"),
+        ("rtsp://", "rtsp"),
+    ],
+)
+def test_an_address_that_cannot_be_watched_is_told(empty, visit, source, words):
+    tab = visit(empty, forgiven=["status of 4"])
+    page = tab.open("add")
+    page.get_by_label("Address").fill(source)
+    page.get_by_role("button", name="Watch it").click()
+    expect(page.locator("[data-choice=address] .trouble")).to_contain_text(words)
+    assert page.url.endswith("#/add")
+
+
+def test_the_simulated_camera_is_a_click_away(empty, visit):
+    tab = visit(empty)
+    page = tab.open()
+    page.get_by_role("button", name="Start the demonstration").click()
+    expect(page.locator(".tile[data-camera=simulated] .box").first).to_be_visible()
+    page.get_by_role("button", name="Remove camera simulated").click()
+    expect(page.locator(".tile")).to_have_count(0)
+    expect(page.locator(".empty").first).to_be_visible()
+    assert tab.fetched("/cameras") == []
+
+
+def test_a_video_file_is_played_by_the_browser_and_not_uploaded(empty, visit, reel, tmp_path):
+    film = tmp_path / "party & <b>friends.mp4"
+    frames = [(Frame("door", at, at / 25, pixels), None) for at, pixels in enumerate(reel[0])]
+    write_video(film, frames)
+    tab = visit(empty)
+    page = tab.open()
+    page.locator("#file").set_input_files(film)
+    expect(page.locator(".tile .tile-note")).to_have_text("The video has ended.")
+    assert int(page.locator(".tile").get_attribute("data-frames")) > 0
+    assert tab.fetched("/strangers")
+    page.get_by_role("button", name="Stop party").click()
+    expect(page.locator(".tile")).to_have_count(0)

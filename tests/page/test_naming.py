@@ -1,0 +1,109 @@
+"""Names: given by a card, taken back, changed, made one, forgotten everywhere."""
+
+import re
+
+from playwright.sync_api import expect
+
+from browsing import name_a_stranger, open_person, use_camera
+from homes import files_with
+from waiting import eventually
+
+KNOWN = "Anastasia"
+
+
+def names(tab):
+    return [one["name"] for one in tab.fetched("/people")]
+
+
+def test_undo_gives_the_card_back(own, visit):
+    tab = visit(own)
+    page = tab.open("strangers")
+    number = name_a_stranger(page, "Dorothea")
+    expect(page.locator(".toast")).to_contain_text("Dorothea was taught from 4 faces.")
+    card = page.locator(f".card[data-card='{number}']")
+    expect(card).to_have_count(0)
+    assert "Dorothea" in names(tab)
+    page.get_by_role("button", name="Undo").click()
+    expect(card).to_be_visible()
+    assert "Dorothea" not in names(tab)
+
+
+def test_known_names_are_offered(full, visit):
+    page = visit(full).open("strangers")
+    field = page.get_by_role("combobox", name="Name").first
+    expect(page.locator("#known-names option[value=Benedict]")).to_be_attached()
+    assert field.get_attribute("list") == "known-names"
+    expect(page.get_by_text("Name only people who know about it.").first).to_be_visible()
+
+
+def test_a_card_without_a_name_is_not_sent(full, visit):
+    page = visit(full).open("strangers")
+    page.locator(".card").first.get_by_role("button", name="Name", exact=True).click()
+    expect(page.locator(".card .trouble").first).to_have_text("Type a name first.")
+
+
+def test_a_person_is_renamed_and_that_is_undone(own, visit):
+    tab = visit(own)
+    page = tab.open()
+    open_person(tab, KNOWN)
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_role("textbox", name="New name").fill("Ottilie")
+    page.get_by_role("dialog").get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Ottilie")
+    assert KNOWN not in names(tab)
+    page.get_by_role("button", name="Undo").click()
+    eventually(lambda: KNOWN in names(tab))
+    assert "Ottilie" not in names(tab)
+
+
+def test_two_people_become_one_and_that_is_undone(own, visit):
+    tab = visit(own)
+    page = tab.open()
+    open_person(tab, KNOWN)
+    page.get_by_role("button", name="Merge").click()
+    page.get_by_label("The same as").select_option("Benedict")
+    page.get_by_role("dialog").get_by_role("button", name="Merge").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Benedict")
+    assert names(tab) == ["Benedict", "Cordelia"]
+    page.get_by_role("button", name="Undo").click()
+    eventually(lambda: names(tab) == [KNOWN, "Benedict", "Cordelia"])
+
+
+def test_an_export_is_one_file(full, visit):
+    tab = visit(full)
+    page = tab.open()
+    open_person(tab, KNOWN)
+    with page.expect_download() as given:
+        page.get_by_role("link", name="Export").click()
+    with given.value.path().open("rb") as file:
+        assert file.read(2) == b"PK"
+
+
+def test_who_is_forgotten_is_gone_from_everywhere(own, visit):
+    tab = visit(own)
+    page = tab.open("add")
+    use_camera(page)
+    expect(page.locator(f".box[data-name={KNOWN}]")).to_be_visible()
+    assert files_with(own.folder, KNOWN.encode())
+
+    open_person(tab, KNOWN)
+    page.get_by_role("button", name="Forget").click()
+    expect(page.get_by_role("dialog")).to_contain_text("This cannot be undone.")
+    page.get_by_role("button", name="Forget for good").click()
+    receipt = page.get_by_role("dialog", name=f"{KNOWN} is forgotten")
+    expect(receipt.locator(".receipt")).to_contain_text(re.compile(r"labeled faces\s*4"))
+    page.keyboard.press("Escape")
+
+    expect(page.get_by_role("link", name="Open Benedict")).to_be_visible()
+    expect(page.get_by_role("link", name=f"Open {KNOWN}")).to_have_count(0)
+    tab.go("live")
+    expect(page.locator(".box[data-name=Benedict]")).to_be_visible()
+    expect(page.locator(".box[data-state=nobody]").first).to_be_visible()  # who was she?
+    for view in ("live", "strangers", "people", "map", "events", "health"):
+        tab.go(view)
+        expect(page.locator("body")).not_to_contain_text(KNOWN)
+    assert KNOWN not in names(tab)
+    assert KNOWN not in {one["name"] for one in tab.fetched("/map")["vertices"]}
+    assert tab.fetched(f"/sightings?name={KNOWN}") == []
+    assert KNOWN not in str(tab.fetched("/events?newest=true&limit=1000"))
+    assert files_with(own.folder, KNOWN.encode()) == []

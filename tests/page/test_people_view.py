@@ -1,0 +1,107 @@
+"""People, events and health: what is shown is what the service knows."""
+
+import re
+
+from playwright.sync_api import expect
+
+from browsing import loaded, open_person
+from services import API
+from waiting import eventually
+
+
+def test_everybody_with_a_name_is_listed_with_faces(full, visit):
+    tab = visit(full, signed_in=False)
+    page = tab.open("people")
+    expect(page.locator(".person")).to_have_count(3)
+    eventually(lambda: loaded(page.locator(".montage img")))
+    page.get_by_label("Filter by name").fill("bened")
+    expect(page.locator(".person")).to_have_count(1)
+    expect(page.locator(".filter-row")).to_contain_text("1 of 3 people")
+    page.get_by_label("Filter by name").fill("nobody at all")
+    expect(page.locator(".filter-row")).to_contain_text("Nobody of that name.")
+
+
+def test_a_person_shows_faces_and_when_they_were_seen(full, visit):
+    tab = visit(full, signed_in=False)
+    page = tab.open()
+    open_person(tab, "Anastasia")
+    (person,) = [one for one in tab.fetched("/people") if one["name"] == "Anastasia"]
+    expect(page.locator("[data-faces=labeled] .face-button")).to_have_count(person["labeled"])
+    expect(page.locator("[data-faces=learned] .face-button").first).to_be_visible()
+    expect(page.locator(".history")).to_contain_text(re.compile(r"\d+ sightings?"))
+    page.get_by_label("Period").select_option("7 days")
+    expect(page.locator(".history")).to_contain_text(re.compile(r"\d+ sightings?"))
+
+
+def test_the_address_of_nobody_says_so(full, visit):
+    page = visit(full).open("people/0000000000000000")
+    expect(page.locator(".empty")).to_contain_text("nobody with this address any more")
+
+
+def test_events_are_filtered_and_downloaded(full, visit):
+    tab = visit(full, signed_in=False)
+    page = tab.open("events")
+    expect(page.locator("table tbody tr").first).to_be_visible()
+    page.get_by_label("Name", exact=True).select_option("Benedict")
+    expect(page.locator("tbody")).not_to_contain_text("Anastasia")
+    expect(page.locator("tbody")).to_contain_text("Benedict")
+    page.get_by_role("button", name="What changed").click()
+    page.get_by_label("Kind").select_option("taught")
+    expect(page.locator("tbody")).to_contain_text("taught")
+    expect(page.locator("tbody")).not_to_contain_text("learned by watching")
+    with page.expect_download() as given:
+        page.get_by_role("link", name="Download CSV").click()
+    rows = given.value.path().read_text().splitlines()
+    assert rows[0].startswith("sequence,time,kind")
+    assert len(rows) == 1 + 12  # three people, four labels each
+    assert all(",teach," in row for row in rows[1:])
+
+
+def test_health_shows_every_camera_and_stage(full, visit):
+    page = visit(full, signed_in=False).open("health")
+    row = page.locator("tr[data-camera=door]")
+    expect(row).to_contain_text(re.compile(r"\d+\.\d ms"))
+    expect(page.locator(".health-state")).to_contain_text("All is well")
+    for words in ("Faces kept", "Memory", "Free disk", "Strangers", "8 hours", "sqlite"):
+        expect(page.locator(".health-lists")).to_contain_text(words)
+
+
+def test_signing_in_and_out(full, visit):
+    tab = visit(full, signed_in=False, forgiven=["401"])
+    page = tab.open("health")
+    page.get_by_role("button", name="Sign in").click()
+    page.locator("#token").fill(full.token)
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    assert tab.context.cookies() == []
+
+
+def test_what_changes_something_asks_for_the_token_and_goes_on(own, visit):
+    tab = visit(own, signed_in=False, forgiven=["401"])
+    page = tab.open("strangers")
+    card = page.locator(".card").first
+    card.get_by_role("combobox", name="Name").fill("Dorothea")
+    card.get_by_role("button", name="Name", exact=True).click()
+    page.locator("#token").fill(own.token)
+    page.get_by_role("button", name="Go on").click()
+    expect(page.locator(".toast")).to_contain_text("Dorothea was taught")
+
+
+def test_a_permanent_line_and_the_policy_are_there(full, visit):
+    tab = visit(full)
+    page = tab.open()
+    expect(page.locator("footer")).to_contain_text("Everything stays on this machine.")
+    expect(page.locator("footer")).to_contain_text("This is not authentication.")
+    policy = page.request.get(full.address).headers["content-security-policy"]
+    assert "script-src 'self'" in policy
+    assert "unsafe" not in policy
+    answer = page.evaluate(
+        "async () => { try { await fetch('https://example.com/'); return 'went out' }"
+        " catch (error) { return error.name } }"
+    )
+    assert answer == "TypeError"  # the browser itself keeps the page at home
+    assert any("example.com" in one for one in tab.complaints)
+    tab.complaints.clear()
+    tab.asked = [url for url in tab.asked if "example.com" not in url]
+    assert any(API in url for url in tab.asked)

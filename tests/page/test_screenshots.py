@@ -1,0 +1,84 @@
+"""Every view as it looks, on a phone and on a desk, light and dark, empty and full.
+
+The pictures go to the folder ONLOOKER_SCREENSHOTS, or to one of pytest's. They show real people:
+they are to be looked at, and not to be kept.
+"""
+
+import os
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from browsing import VIEWS, loaded, open_person
+from waiting import eventually
+
+SIZES = {"phone": (390, 844), "desktop": (1280, 800)}
+THERE = {
+    "live": ".box",
+    "strangers": ".card",
+    "people": ".montage img",
+    "map": ".map-canvas[data-painted]",
+    "events": "tbody tr",
+    "health": "tr[data-camera]",
+    "add": ".choice",
+}
+COLORS = 24
+"""A page with words and a button has more, and a blank one has one."""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = Path(os.environ.get("ONLOOKER_SCREENSHOTS", tmp_path))
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def shoot(page, path):
+    """A picture that shows something, and nothing that sticks out to the side."""
+    wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+    assert wide[0] <= wide[1], f"{path.name} is wider than the screen: {wide}"
+    page.screenshot(path=path, animations="disabled")
+    pixels = cv2.imread(str(path))
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > COLORS, f"{path.name} is blank"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_empty_views(empty, visit, folder, size, theme):
+    tab = visit(empty, signed_in=False, **looks(size, theme))
+    page = tab.open()
+    for view in VIEWS:
+        tab.go(view)
+        expect(page.locator(".empty:visible, .choice, .health-lists .panel").first).to_be_visible()
+        shoot(page, folder / f"empty-{view}-{size}-{theme}.png")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_full_views(full, visit, folder, size, theme):
+    tab = visit(full, **looks(size, theme))
+    page = tab.open()
+    for view in VIEWS:
+        tab.go(view)
+        expect(page.locator(THERE[view]).first).to_be_visible()
+        pictures = page.locator("main img:visible:not([loading=lazy])")
+        eventually(lambda these=pictures: these.count() == 0 or loaded(these))
+        shoot(page, folder / f"full-{view}-{size}-{theme}.png")
+    open_person(tab, "Anastasia")
+    expect(page.locator(".face-button").first).to_be_visible()
+    shoot(page, folder / f"full-person-{size}-{theme}.png")
+    page.locator("[data-faces=learned] .face-button").first.click()
+    expect(page.locator("dialog .why-part").first).to_be_visible()
+    eventually(lambda: loaded(page.locator("dialog img")))
+    shoot(page, folder / f"full-why-{size}-{theme}.png")
+
+
+def looks(size, theme):
+    """Options of a browser."""
+    width, height = SIZES[size]
+    more = {"has_touch": True, "is_mobile": True} if size == "phone" else {}
+    viewport = {"width": width, "height": height}
+    return {"viewport": viewport, "color_scheme": theme, "reduced_motion": "reduce", **more}

@@ -1,0 +1,86 @@
+"""Strangers: one card each, most seen first; ignored, shown again, gone under the hand."""
+
+from datetime import timedelta
+
+import pytest
+from playwright.sync_api import expect
+
+from browsing import loaded
+from onlooker.faces.keeping import Keeping
+from waiting import eventually
+
+
+def test_there_is_a_card_for_each_most_seen_first(full, visit):
+    tab = visit(full, signed_in=False)
+    page = tab.open("strangers")
+    told = tab.fetched("/strangers")
+    expect(page.locator(".card")).to_have_count(len(told))
+    assert len(told) >= 5  # as many as there are people without a name
+    counts = page.locator(".card-count").evaluate_all(
+        "all => all.map(one => +one.textContent.match(/\\d+/)[0])"
+    )
+    assert counts == sorted(counts, reverse=True)
+    eventually(lambda: loaded(page.locator(".card").first.locator("img")))
+    expect(page.locator(".badge")).to_have_text(str(len(told)))
+
+
+def test_who_is_ignored_is_hidden_and_can_be_shown_again(own, visit):
+    page = visit(own).open("strangers")
+    cards = page.locator(".card")
+    expect(cards.first).to_be_visible()
+    count, number = cards.count(), cards.first.get_attribute("data-card")
+    card = page.locator(f".card[data-card='{number}']")
+    card.get_by_role("button", name="Ignore").click()
+    expect(cards).to_have_count(count - 1)
+    page.get_by_label("Show the ignored ones").check()
+    expect(card).to_be_visible()
+    card.get_by_role("button", name="Show again").click()
+    expect(page.locator(".empty")).to_be_visible()
+    page.get_by_label("Show the ignored ones").uncheck()
+    expect(cards).to_have_count(count)
+
+
+def test_a_card_that_expires_while_being_named_says_so(own, visit):
+    page = visit(own, forgiven=["404"]).open("strangers")
+    card = page.locator(".card").first
+    field = card.get_by_role("combobox", name="Name")
+    field.fill("Dorothea")
+    expire(own.station)
+    expect(card).to_contain_text("This card is gone")
+    assert field.input_value() == "Dorothea"  # what was typed is still there to be read
+    expect(card.get_by_role("button", name="Name", exact=True)).to_be_disabled()
+    expect(page.locator(".card")).to_have_count(1)
+    card.get_by_role("button", name="Remove this card").click()
+    expect(page.locator(".card")).to_have_count(0)
+    expect(page.locator(".empty")).to_contain_text("No strangers.")
+
+
+def test_a_card_that_expires_in_the_moment_of_naming_says_so(own, visit):
+    page = visit(own, forgiven=["404"]).open("strangers")
+    card = page.locator(".card").first
+    card.get_by_role("combobox", name="Name").fill("Dorothea")
+
+    def late(route):
+        expire(own.station)
+        route.continue_()
+
+    page.route("**/strangers/*/name", late)
+    card.get_by_role("button", name="Name", exact=True).click()
+    expect(card).to_contain_text("This card is gone")
+
+
+def expire(station):
+    """As if nobody had come for as long as strangers are kept."""
+    hours = timedelta(hours=Keeping().stranger_hours + 1).total_seconds()
+
+    def act(home):
+        return station.people.visitors.tidy(home.believed() + hours)
+
+    assert station.ask(act).result(20) > 0
+
+
+@pytest.mark.parametrize("view", ["live", "strangers", "people", "map", "events"])
+def test_where_there_is_nothing_the_page_says_why(empty, visit, view):
+    page = visit(empty, signed_in=False).open(view)
+    expect(page.locator(".empty:visible").first).to_be_visible()
+    assert len(page.locator(".empty:visible").first.inner_text()) > 30

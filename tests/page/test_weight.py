@@ -1,0 +1,25 @@
+"""How much comes over the wire before the page can be used."""
+
+from playwright.sync_api import expect
+
+from browsing import VIEWS
+
+LIMIT = 300_000
+"""Bytes of page, scripts, styles and drawings, as they are sent; pictures of faces not counted."""
+
+
+def test_the_page_is_light(full, visit):
+    tab = visit(full, signed_in=False)
+    weights = {}
+
+    def weigh(response):
+        if not response.url.startswith(f"{full.address}/api/"):
+            weights[response.url] = len(response.body())
+
+    tab.page.on("requestfinished", lambda request: weigh(request.response()))
+    page = tab.open()
+    for view in VIEWS:
+        tab.go(view)
+    expect(page.locator("h1")).to_be_visible()
+    assert len(weights) > 10
+    assert sum(weights.values()) < LIMIT, weights

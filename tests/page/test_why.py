@@ -1,0 +1,94 @@
+"""Why: the chain of faces, where the walks end, wrong and undo."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from browsing import loaded, open_person, use_camera
+from waiting import eventually
+
+WHY = re.compile(r"Why (Anastasia|Benedict)\?")
+
+
+def shares(dialog):
+    """Where walks end: name, share."""
+    rows = dialog.locator(".bars li")
+    return rows.evaluate_all(
+        "all => all.map(one => [one.querySelector('.bar-name').textContent, +one.dataset.share])"
+    )
+
+
+def test_a_box_on_the_screen_explains_itself(own, visit):
+    tab = visit(own)
+    page = tab.open("add")
+    use_camera(page)
+    page.locator(".box[data-state=known]").click(force=True)  # it moves, and somebody else may come
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("heading", level=2)).to_have_text(WHY)
+    name = WHY.fullmatch(dialog.get_by_role("heading", level=2).inner_text())[1]
+    chain = dialog.locator(".chain").first
+    expect(chain.locator("li").first).to_contain_text("this face")
+    expect(chain.locator("li").last).to_contain_text(f"labeled {name}")
+    eventually(lambda: loaded(dialog.locator("img")))
+    found = shares(dialog)
+    assert found[0][0] == name
+    assert found[-1][0] == "walks that ended nowhere"
+    assert sum(share for _, share in found) == pytest.approx(1, abs=0.05)
+    expect(dialog.locator(".why-words")).to_contain_text(f"ends at {name}")
+
+    # The face that was asked about can be given a name while it moves on.
+    dialog.get_by_role("combobox", name="This is").fill("Zacharias")
+    dialog.get_by_role("button", name="Say who it is").click()
+    expect(page.locator(".toast")).to_contain_text("That is Zacharias now.")
+    assert "Zacharias" in [one["name"] for one in tab.fetched("/people")]
+
+
+def kept(tab):
+    """The faces that are known, and as whom. Pictures do not come back: an undo is of the mind."""
+    return [
+        (one["vertex"], one["name"], one["examples"]) for one in tab.fetched("/map")["vertices"]
+    ]
+
+
+def test_wrong_takes_a_face_back_and_undo_gives_it_back(own, visit):
+    tab = visit(own)
+    page = tab.open()
+    open_person(tab, "Anastasia")
+    learned = page.locator("[data-faces=learned] .face-button")
+    expect(learned.first).to_be_visible()
+    before, count = kept(tab), learned.count()
+    learned.first.click()
+    page.get_by_role("button", name="Wrong, not Anastasia").click()
+    expect(page.locator(".toast")).to_contain_text("taken back")
+    expect(learned).not_to_have_count(count)
+    assert len(kept(tab)) < len(before)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".toast")).to_contain_text("Undone")
+    expect(learned).to_have_count(count)
+    assert kept(tab) == before
+
+
+def test_a_labeled_face_explains_itself_by_itself(full, visit):
+    tab = visit(full, signed_in=False)
+    page = tab.open()
+    open_person(tab, "Benedict")
+    page.locator("[data-faces=labeled] .face-button").first.click()
+    dialog = page.get_by_role("dialog", name="Why Benedict?")
+    expect(dialog.locator(".chain li").first).to_contain_text("this face, labeled Benedict")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+
+def test_a_face_of_long_ago_says_so(own, visit):
+    tab = visit(own, forgiven=["404"])
+    page = tab.open("add")
+    use_camera(page)
+    page.route("**/seen/*/*/why", lambda route: route.continue_(url=gone(route.request.url)))
+    page.locator(".box").first.click(force=True)
+    expect(page.get_by_role("dialog")).to_contain_text("seen too long ago to be explained")
+
+
+def gone(url):
+    """The same question about a track that never was."""
+    return f"{url.rsplit('/', 2)[0]}/99999/why"
