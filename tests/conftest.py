@@ -1,9 +1,13 @@
-"""Hypothesis profiles (`dev` explores, `ci` repeats the same cases every time), and Ctrl-C."""
+"""Hypothesis profiles (`dev` explores, `ci` repeats the same cases every time), Ctrl-C, Ray."""
 
 import os
 import signal
 
 from hypothesis import settings
+
+import ray_settings
+
+assert ray_settings  # before anything imports Ray, which collecting doctests does
 
 settings.register_profile("dev", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)

@@ -1,22 +1,12 @@
 """What the tests of the cluster share: a recipe, and streams that are functions of a number."""
 
-import os
-import secrets
-
 import numpy as np
 
+import ray_settings
 from homes import LENGTH, small_learner
 from onlooker.cluster.wire import Recipe
 
-# Read when Ray is imported: a token of our own (Ray listens on every interface), no statistics.
-os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-os.environ |= {
-    "RAY_AUTH_MODE": "token",
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_worker_niceness": "0",
-    "OPENBLAS_NUM_THREADS": "1",
-}
+assert ray_settings  # for whoever runs a file by itself
 
 LEARNER = small_learner(max_vertices=20)
 RECIPE = Recipe(LEARNER.kernel, LEARNER.features, LEARNER.max_vertices, LEARNER.sink)

@@ -6,10 +6,6 @@ import time
 
 import pytest
 
-import sites
-
-assert sites  # sets the environment that Ray reads when it is imported
-
 
 def descendants():
     """The processes that stem from this one, by id, with their command lines."""

@@ -106,7 +106,7 @@ def test_the_merged_view_is_what_uniting_here_gives_and_names_who_is_missing(sit
 
 
 def test_names_clocks_contradictions_and_forgetting_of_two_sites(sites):
-    from onlooker.cluster.sender import Lost
+    from onlooker.cluster.line import Lost
 
     sites.start("a")
     sites.start("b", skew=120.0)
@@ -156,7 +156,7 @@ def test_names_clocks_contradictions_and_forgetting_of_two_sites(sites):
 
 def test_a_home_in_use_is_said_and_opened_once_it_is_free(sites):
     from onlooker.cluster.actor import told
-    from onlooker.cluster.sender import Lost
+    from onlooker.cluster.line import Lost
     from onlooker.cluster.site import Site
 
     held = Site("x", sites.folder / "a", RECIPE)

@@ -89,7 +89,7 @@ def kill_often(folder, sites, count, kills, seed):
 def _living(handle, last):
     """The process of a site that was killed before, once it is back."""
     from onlooker.cluster.actor import told
-    from onlooker.cluster.sender import Lost
+    from onlooker.cluster.line import Lost
 
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from onlooker import HeatKernel
+from onlooker.cluster.line import Lost
 from onlooker.cluster.local import LocalSite
 from onlooker.cluster.pending import Pending
-from onlooker.cluster.sender import Lost, Sender
+from onlooker.cluster.sender import Sender
 from onlooker.cluster.site import Site
 from onlooker.cluster.wire import ClusterError, Example, Recipe, Replaced
 from onlooker.errors import BadValue, Incompatible
@@ -228,6 +229,7 @@ def test_what_is_to_be_forgotten_is_before_anything_else(tmp_path):
     assert not list(tmp_path.glob("forget/*"))
     # A site that serves, but did not answer in time, does so before its next answer.
     Pending(tmp_path).add("person2")
+    assert "person2" not in site.predict(numbered(1).vector).scores
     assert "person2" not in site.snapshot().state.names
     site.close()
 

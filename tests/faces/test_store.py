@@ -1,6 +1,7 @@
 """The database: its settings, its migrations, its transactions, and what it says of damage."""
 
 import sqlite3
+import threading
 
 import numpy as np
 import pytest
@@ -84,6 +85,50 @@ def with_vectors(sequence, vectors):
     kind, data = data_of(entries)
     changes = written(as_change(entry) for entry in entries)
     return Event(sequence, 1.5, "door", 7, "merge", changes, 9, kind), data
+
+
+def test_changes_read_in_one_go_are_those_of_the_events_and_damaged_ones_are_none(store, ledger):
+    count = 2 * AT_ONCE + 3
+    with store.transaction():
+        for sequence in range(1, count + 1):
+            ledger.append(event(sequence))
+    store.change("UPDATE events SET frame = 8 WHERE sequence = ?", (AT_ONCE + 1,))
+    found = list(ledger.changes(0, count))
+    assert [sequence for sequence, _ in found] == list(range(1, count + 1))
+    assert found.pop(AT_ONCE) == (AT_ONCE + 1, None)
+    assert all(changes == [["absorbed", 3]] for _, changes in found)
+
+
+def test_what_is_read_before_a_page_that_cannot_be_is_not_lost(store, ledger, monkeypatch):
+    for sequence in (1, 2, 3):
+        ledger.append(event(sequence))
+    whole = store.each
+
+    def torn(*arguments):
+        rows = whole(*arguments)
+        yield next(rows)
+        yield next(rows)
+        raise StoreDamaged("a page is malformed")
+
+    monkeypatch.setattr(store, "each", torn)
+    read = []
+    with pytest.raises(StoreDamaged):
+        read.extend(ledger.changes(0, 3))
+    assert [sequence for sequence, _ in read] == [1, 2]
+
+
+def test_a_loop_that_was_left_is_collected_in_another_thread_without_complaint(store, ledger):
+    for sequence in (1, 2, 3):
+        ledger.append(event(sequence))
+    left = [store.each("SELECT * FROM events")]
+    next(left[0])
+    thread = threading.Thread(target=left.clear)
+    heard = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.unraisablehook", heard.append)
+        thread.start()
+        thread.join()
+    assert heard == []
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])

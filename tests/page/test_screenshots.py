@@ -25,6 +25,13 @@ THERE = {
     "health": "tr[data-camera]",
     "add": ".choice",
 }
+LOOKS = [
+    ("phone", "dark"),
+    ("desktop", "light"),
+    pytest.param("phone", "light", marks=pytest.mark.slow),
+    pytest.param("desktop", "dark", marks=pytest.mark.slow),
+]
+"""All of them: scripts/test tests/page -m "slow or not slow"."""
 COLORS = 24
 """A page with words and a button has more, and a blank one has one."""
 
@@ -45,8 +52,7 @@ def shoot(page, path):
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > COLORS, f"{path.name} is blank"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_empty_views(empty, visit, folder, size, theme):
     tab = visit(empty, signed_in=False, **looks(size, theme))
     page = tab.open()
@@ -56,8 +62,7 @@ def test_empty_views(empty, visit, folder, size, theme):
         shoot(page, folder / f"empty-{view}-{size}-{theme}.png")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_full_views(full, visit, folder, size, theme):
     tab = visit(full, **looks(size, theme))
     page = tab.open()

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "service.py"
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 ROUTES = {
@@ -22,6 +24,7 @@ ROUTES = {
 STREAMS = {"GET /live/{camera}.mjpeg", "WebSocket /live", "GET /events/stream"}
 
 
+@pytest.mark.slow
 def test_nobody_gets_an_error_while_many_read_and_some_upload(tmp_path):
     out = tmp_path / "service.json"
     small = ("--frames", 48, "--minutes", 0.1, "--warm-up", 2, "--json", out)

@@ -21,7 +21,7 @@ from ray.exceptions import (
     RayTaskError,
 )
 
-from onlooker.cluster.sender import Lost
+from onlooker.cluster.line import Lost
 from onlooker.cluster.site import Site
 from onlooker.cluster.wire import ClusterError, Delivery, Example, Hello, Recipe
 from onlooker.errors import OnlookerError

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.cluster.config import Camera
-from onlooker.cluster.sender import Line, Sender, Sent
+from onlooker.cluster.line import Line, Sent
+from onlooker.cluster.sender import Sender
 from onlooker.cluster.wire import Replaced
 from onlooker.errors import OnlookerError
 from onlooker.faces.addresses import Kind, addresses_of

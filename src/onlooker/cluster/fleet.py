@@ -13,9 +13,9 @@ from ray.exceptions import RayError
 from onlooker.cluster.actor import NAMESPACE, RayLine, SitePlan, find_site, start_site, told
 from onlooker.cluster.camera import CameraLoop, CameraState
 from onlooker.cluster.config import Camera, Config
+from onlooker.cluster.line import Lost
 from onlooker.cluster.merged import ANSWER_WITHIN, Merged, merged
 from onlooker.cluster.rounds import Rounds, SiteState
-from onlooker.cluster.sender import Lost
 from onlooker.cluster.wire import ClusterError, Label, SiteReceipt
 from onlooker.errors import BadValue
 from onlooker.faces.eyes import Eyes

@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self
 
-from onlooker.cluster.sender import Lost
+from onlooker.cluster.line import Lost
 from onlooker.cluster.site import Site
 from onlooker.cluster.wire import Delivery, Example, Hello
 from onlooker.faces.store import StoreError

@@ -14,7 +14,7 @@ from typing import Any
 import ray
 
 from onlooker.cluster.actor import told
-from onlooker.cluster.sender import Lost
+from onlooker.cluster.line import Lost
 from onlooker.cluster.wire import ClusterError, Knowledge
 from onlooker.errors import Incompatible, LabelConflict, OnlookerError
 from onlooker.online import OnlineHarmonicLearner

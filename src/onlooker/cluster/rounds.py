@@ -17,8 +17,8 @@ import ray
 from ray.exceptions import RayError
 
 from onlooker.cluster.actor import find_site, told
+from onlooker.cluster.line import Lost
 from onlooker.cluster.pending import Pending
-from onlooker.cluster.sender import Lost
 from onlooker.cluster.wire import Label, Report, SiteReceipt
 from onlooker.errors import OnlookerError
 

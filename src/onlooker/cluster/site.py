@@ -1,48 +1,35 @@
 """A site: one learner, its journal, and the cameras that send to it. No Ray here.
 
-A sender numbers its examples. The next number is taken, an old one is answered again without
-being counted twice, a gap is refused. With each batch a sender says up to which number it was
-acknowledged: what was acknowledged is in the journal, or left no trace because it was nobody
-known, so a site that was killed goes on from there. Examples are on the disk before the answer.
+How examples are numbered and answered is in `inbox.py`, how a site comes and goes in `life.py`;
+here are its verbs, and what has to be forgotten before them.
 """
 
 import os
 import time
-from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from onlooker.cluster.kept import Kept
+from onlooker.cluster.inbox import Inbox
+from onlooker.cluster.life import Life, opened_home, refuse_another_recipe
 from onlooker.cluster.pending import Pending
 from onlooker.cluster.wire import (
-    Answer,
     Delivery,
     Example,
     Hello,
     Knowledge,
     Label,
     Recipe,
-    Replaced,
     Report,
     SiteReceipt,
     Taught,
 )
-from onlooker.errors import BadValue, Incompatible, NotFound, OnlookerError
+from onlooker.errors import NotFound, OnlookerError
 from onlooker.faces.keeping import Keeping
-from onlooker.faces.lock import HomeInUse
 from onlooker.faces.store import StoreError
 from onlooker.records import Explanation, Prediction
-from onlooker.union import REFUSED
-
-REMEMBERED = 64
-"""Answers per sender that can be given again word by word; older ones are asked anew."""
-SIGN_OF_LIFE = 5.0
-"""Seconds between two notes that the site serves: how exactly a gap can be told."""
 
 
 class Site:
@@ -75,110 +62,58 @@ class Site:
     ) -> None:
         self.name, self.recipe, self._clock = name, recipe, clock
         self._pending = Pending(Path(folder))
-        self.home = _opened(Path(folder), recipe, keeping or Keeping(), clock, patience)
+        self.home = opened_home(Path(folder), recipe, keeping or Keeping(), clock, patience)
         try:
-            _refuse_another_recipe(self.home, recipe, name)
-            self._opened = clock()
-            self._gap = self._silence()
-            self._last = self.home.numbers("last")
-            self._sessions = self.home.numbers("session")
-            self._answers: dict[str, deque[Answer]] = {}
-            self._refused: deque[NDArray[Any]] = deque(maxlen=REFUSED)
-            self._again = self._gaps = 0
-            self._sign = 0.0
+            refuse_another_recipe(self.home, recipe, name)
+            self._life = Life(self.home, clock)
+            self._inbox = Inbox(self.home, name)
             self.carry_out_pending()
-            self._show_life()
+            self._life.show()
         except BaseException:
             self.home.close()
             raise
 
     def close(self) -> None:
         """Write a snapshot, and note that the end was in order."""
-        with suppress(StoreError):  # then the next start speaks of a gap
-            self.home.note("alive", None)
+        self._life.end()
         self.home.close()
 
     # ---- from cameras
 
     def hello(self, sender: str) -> Hello:
         """A new sender for a camera; an earlier one is not listened to any more."""
-        if not sender or not sender.isprintable():
-            raise BadValue(f"a sender needs a printable name, got {sender!r}")
-        session = self._sessions.get(sender, 0) + 1
-        self.home.note(f"session {sender}", session)
-        self._sessions[sender] = session
-        return Hello(session, self._last.get(sender, 0), self.home.sequence)
+        return self._inbox.hello(sender)
 
     def receive(
         self, sender: str, session: int, examples: Sequence[Example], acknowledged: int
     ) -> Delivery:
         """Take a batch: all that follows on what is here, in one transaction."""
-        if session != self._sessions.get(sender):
-            raise Replaced(
-                f"{sender!r} has another sender at site {self.name}; only the newest one counts"
-            )
+        self._inbox.check(sender, session)
         self.carry_out_pending()
-        last = max(self._last.get(sender, 0), acknowledged)
-        answers: list[Answer] = []
-        expected, before = None, self.home.sequence
-        with self.home.batch():
-            for example in examples:
-                if example.number > last + 1:
-                    expected, self._gaps = last + 1, self._gaps + 1
-                    break
-                fresh = example.number == last + 1
-                act = self._taken if fresh else self._repeated
-                answers.append(act(sender, example))
-                last = max(last, example.number)
-            if self.home.sequence > before:  # outliers alone write nothing
-                self.home.mark(f"last {sender}", last)
-        # Only now: had the transaction failed, none of it would have happened.
-        self._last[sender] = last
-        remembered = self._answers.setdefault(sender, deque(maxlen=REMEMBERED))
-        remembered.extend(answer for answer in answers if not answer.again)
-        self._refused.extend(_nobody(examples, answers))
-        self._again += sum(answer.again for answer in answers)
-        return Delivery(tuple(answers), self.home.sequence, expected)
-
-    def _taken(self, sender: str, example: Example) -> Answer:
-        try:
-            return Answer(example.number, self.home.take(sender, example))
-        except StoreError:
-            raise  # not the example's fault: it will come again
-        except OnlookerError as error:
-            return Answer(example.number, None, refused=str(error))
-
-    def _repeated(self, sender: str, example: Example) -> Answer:
-        for known in self._answers.get(sender, ()):
-            if known.number == example.number:
-                return Answer(known.number, known.prediction, True, known.refused)
-        if example.name is not None:
-            return Answer(example.number, None, again=True)
-        try:
-            return Answer(example.number, self.home.predict(example.vector), again=True)
-        except OnlookerError as error:
-            return Answer(example.number, None, again=True, refused=str(error))
+        return self._inbox.take(sender, examples, acknowledged)
 
     # ---- asking
 
     def predict(self, x: ArrayLike) -> Prediction:
         """Who this is, leaving no trace."""
+        self.carry_out_pending()
         return self.home.predict(x)
 
     def explain(self, x: ArrayLike) -> Explanation:
         """Which labeled examples the walk from x ends at."""
+        self.carry_out_pending()
         return self.home.explain(x)
 
     def snapshot(self) -> Knowledge:
         """All that was learned."""
         self.carry_out_pending()
         state = self.home.learner.state()
-        return Knowledge((self.name,), self.recipe, state, tuple(self._refused))
+        return Knowledge((self.name,), self.recipe, state, self._inbox.refused)
 
     def report(self) -> Report:
         """How it is; now and then this leaves a sign of life on the disk."""
         self.carry_out_pending()
-        self._show_life()
+        self._life.show()
         health = self.home.health()
         return Report(
             self.name,
@@ -189,11 +124,11 @@ class Site:
             self._clock(),
             os.getpid(),
             "",
-            self._opened,
-            self._gap,
-            dict(self._last),
-            self._again,
-            self._gaps,
+            self._life.opened,
+            self._life.gap,
+            self._inbox.last,
+            self._inbox.again,
+            self._inbox.gaps,
             health.read_only,
             health.problems,
         )
@@ -234,9 +169,7 @@ class Site:
         return self._forget(name)
 
     def _forget(self, name: str) -> SiteReceipt:
-        for answers in self._answers.values():
-            answers.clear()  # they hold the name
-        self._refused.clear()  # who is among them, nobody can tell
+        self._inbox.forget()
         try:
             return SiteReceipt(self.name, name, "done", self.home.forget(name))
         except NotFound as error:
@@ -249,52 +182,3 @@ class Site:
             receipts.append(self._forget(name))
             self._pending.done(path)
         return receipts
-
-    # ---- life
-
-    def _silence(self) -> float | None:
-        """Seconds since the last sign of the life before, if that did not end in order."""
-        alive = self.home.number("alive")
-        if alive is None:
-            return None
-        return max(0.0, self._clock() - max(alive, self.home.last_event_time() or 0.0))
-
-    def _show_life(self) -> None:
-        now = self._clock()
-        if abs(now - self._sign) >= SIGN_OF_LIFE:
-            self._sign = now
-            with suppress(StoreError):  # the report says that nothing can be written
-                self.home.note("alive", int(now))
-
-
-def _nobody(examples: Sequence[Example], answers: Sequence[Answer]) -> Iterator[NDArray[Any]]:
-    """The vectors that were nobody known, of those that were taken."""
-    for example, answer in zip(examples, answers, strict=False):  # a gap ends the answers
-        if answer.prediction is not None and answer.prediction.label is None and not answer.again:
-            yield example.vector
-
-
-def _opened(
-    folder: Path, recipe: Recipe, keeping: Keeping, clock: Callable[[], float], patience: float
-) -> Kept:
-    """The home; while its last owner is still dying, wait for the lock."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            return Kept(folder, new_learner=recipe.learner, keeping=keeping, clock=clock)
-        except HomeInUse:
-            if time.monotonic() >= deadline:
-                raise
-            time.sleep(0.1)
-
-
-def _refuse_another_recipe(home: Kept, recipe: Recipe, site: str) -> None:
-    wanted = recipe.learner()
-    for what in ("features", "kernel", "sink", "max_vertices", "quantizer"):
-        here, asked = getattr(home.learner, what), getattr(wanted, what)
-        if here != asked:
-            raise Incompatible(
-                f"the home of site {site} was made with {what} {here!r}, the configuration says "
-                f"{asked!r}; all sites must agree: change the configuration, or give the site "
-                "another folder"
-            )

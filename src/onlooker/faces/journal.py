@@ -63,13 +63,22 @@ class Event:
     @property
     def crc(self) -> int:
         """Of everything above."""
-        return crc32(repr(self.columns).encode())
+        return crc_of(self.columns)
 
     @property
     def changes(self) -> list[Change]:
         """The entries, read."""
         changes: list[Change] = json.loads(self.entries)
         return changes
+
+
+ENTRIES = 5
+"""Where the entries stand among the columns."""
+
+
+def crc_of(columns: tuple[Any, ...]) -> int:
+    """What an event with these columns must have as its CRC."""
+    return crc32(repr(columns).encode())
 
 
 def written(changes: Iterable[Change]) -> str:

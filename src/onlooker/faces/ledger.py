@@ -1,17 +1,19 @@
 """The journal of a home in its database: events with their vectors, in order."""
 
+import json
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from numpy.typing import NDArray
 
-from onlooker.faces.journal import Event, vectors_in
-from onlooker.faces.store import Store
+from onlooker.faces.journal import ENTRIES, Change, Event, crc_of, vectors_in
+from onlooker.faces.store import Store, StoreError
 
 _EVENT = "sequence, time, camera, frame, kind, entries, next_id, type, crc"
 AT_ONCE = 500
-"""Events deleted in one transaction: what is overwritten passes through the log, which must not
-need as much room again as the journal has."""
+"""Events read in one go, or deleted in one transaction: what is overwritten passes through the
+log, which must not need as much room again as the journal has."""
 
 
 class Ledger:
@@ -31,6 +33,30 @@ class Ledger:
         for *columns, crc in self._store.each(sql, (after, upto)):
             event = Event(*columns)
             yield event, event.crc == crc
+
+    def changes(self, after: int, upto: int) -> Iterator[tuple[int, list[Change] | None]]:
+        """The same for a restart, which may have a hundred thousand to read: number and changes.
+
+        None: it is not as it was written. The changes of many events are read in one go, which
+        takes a fraction of the time that one by one does.
+        """
+        sql = f"SELECT {_EVENT} FROM events WHERE sequence > ? AND sequence <= ? ORDER BY sequence"
+        rows = self._store.each(sql, (after, upto))
+        damage: StoreError | None = None
+        while damage is None:
+            some: list[tuple[Any, ...]] = []
+            try:
+                some.extend(islice(rows, AT_ONCE))
+            except StoreError as error:
+                damage = error  # what could be read before it counts
+            if not some and damage is None:
+                return
+            sound = [crc_of(row[:-1]) == row[-1] for row in some]
+            kept = [row[ENTRIES] for row, good in zip(some, sound, strict=True) if good]
+            read = iter(json.loads(f"[{','.join(kept)}]"))
+            for row, good in zip(some, sound, strict=True):
+                yield row[0], next(read) if good else None
+        raise damage
 
     def listed(
         self,

@@ -110,12 +110,12 @@ def _apply(ledger: Ledger, table: Table, after: int, upto: int) -> None:
     """Apply the events of a span; each must be there, and sound."""
     expected = after + 1
     try:
-        for event, sound in ledger.events(after, upto):
-            if event.sequence != expected:
+        for sequence, changes in ledger.changes(after, upto):
+            if sequence != expected:
                 break
-            if not sound:
+            if changes is None:
                 raise _Damaged(expected, "is damaged")
-            table.apply(event.changes, expected)
+            table.apply(changes, expected)
             expected += 1
     except (LookupError, TypeError, ValueError) as error:
         raise _Damaged(expected, f"contradicts those before it ({error!r})") from error

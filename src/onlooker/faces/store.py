@@ -139,7 +139,11 @@ class Store:
     def each(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """The same, one row at a time: there may be more than memory has room for."""
         with _errors_of(StoreError):
-            yield from self._connection.execute(sql, values)
+            # Not `yield from`: that closes the cursor of a loop that was left, in whichever thread
+            # collects the garbage, and SQLite minds.
+            cursor = self._connection.execute(sql, values)
+            while (row := cursor.fetchone()) is not None:
+                yield row
 
     def change(self, sql: str, values: Sequence[Any] = ()) -> int:
         """One statement, by itself or within a transaction: how many rows it changed."""

@@ -1,0 +1,133 @@
+"""What reaches a site from its senders: taken once, in order, and answered as often as it comes.
+
+A sender numbers its examples. The next number is taken, an old one is answered again without
+being counted twice, a gap is refused. With each batch a sender says up to which number it was
+acknowledged: what was acknowledged is in the journal, or left no trace because it was nobody
+known, so a site that was killed goes on from there. Examples are on the disk before the answer.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from onlooker.cluster.kept import Kept
+from onlooker.cluster.wire import Answer, Delivery, Example, Hello, Replaced
+from onlooker.errors import BadValue, OnlookerError
+from onlooker.faces.store import StoreError
+from onlooker.union import REFUSED
+
+REMEMBERED = 64
+"""Answers per sender that can be given again word by word; older ones are asked anew."""
+
+
+class Inbox:
+    """The numbers of all senders of a site, and what they were told.
+
+    >>> import tempfile, time
+    >>> import numpy as np
+    >>> from onlooker import HeatKernel
+    >>> from onlooker.cluster.wire import Recipe
+    >>> from onlooker.faces.keeping import Keeping
+    >>> recipe = Recipe(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     home = Kept(folder, new_learner=recipe.learner, keeping=Keeping(), clock=time.time)
+    ...     inbox = Inbox(home, "north")
+    ...     session, ana = inbox.hello("door").session, Example(1, np.zeros(2), "ana")
+    ...     inbox.check("door", session)
+    ...     deliveries = [inbox.take("door", [ana], 0) for _ in range(2)]
+    ...     home.close()
+    >>> [delivery.answers[0].again for delivery in deliveries], inbox.again, inbox.last
+    ([False, True], 1, {'door': 1})
+    """
+
+    def __init__(self, home: Kept, site: str) -> None:
+        self._home, self._site = home, site
+        self._last = home.numbers("last")
+        self._sessions = home.numbers("session")
+        self._answers: dict[str, deque[Answer]] = {}
+        self._refused: deque[NDArray[Any]] = deque(maxlen=REFUSED)
+        self.again = self.gaps = 0
+
+    @property
+    def last(self) -> dict[str, int]:
+        """The newest example of each sender."""
+        return dict(self._last)
+
+    @property
+    def refused(self) -> tuple[NDArray[Any], ...]:
+        """The newest examples that were nobody known."""
+        return tuple(self._refused)
+
+    def hello(self, sender: str) -> Hello:
+        """A new sender for a camera; an earlier one is not listened to any more."""
+        if not sender or not sender.isprintable():
+            raise BadValue(f"a sender needs a printable name, got {sender!r}")
+        session = self._sessions.get(sender, 0) + 1
+        self._home.note(f"session {sender}", session)
+        self._sessions[sender] = session
+        return Hello(session, self._last.get(sender, 0), self._home.sequence)
+
+    def check(self, sender: str, session: int) -> None:
+        """Refuse a sender which has a successor."""
+        if session != self._sessions.get(sender):
+            raise Replaced(
+                f"{sender!r} has another sender at site {self._site}; only the newest one counts"
+            )
+
+    def take(self, sender: str, examples: Sequence[Example], acknowledged: int) -> Delivery:
+        """All that follows on what is here, in one transaction."""
+        last = max(self._last.get(sender, 0), acknowledged)
+        answers: list[Answer] = []
+        expected, before = None, self._home.sequence
+        with self._home.batch():
+            for example in examples:
+                if example.number > last + 1:
+                    expected, self.gaps = last + 1, self.gaps + 1
+                    break
+                fresh = example.number == last + 1
+                act = self._taken if fresh else self._repeated
+                answers.append(act(sender, example))
+                last = max(last, example.number)
+            if self._home.sequence > before:  # outliers alone write nothing
+                self._home.mark(f"last {sender}", last)
+        # Only now: had the transaction failed, none of it would have happened.
+        self._last[sender] = last
+        remembered = self._answers.setdefault(sender, deque(maxlen=REMEMBERED))
+        remembered.extend(answer for answer in answers if not answer.again)
+        self._refused.extend(_nobody(examples, answers))
+        self.again += sum(answer.again for answer in answers)
+        return Delivery(tuple(answers), self._home.sequence, expected)
+
+    def forget(self) -> None:
+        """Before a name is forgotten: keep nothing that may hold it. The numbers stay."""
+        for answers in self._answers.values():
+            answers.clear()  # they hold the name
+        self._refused.clear()  # who is among them, nobody can tell
+
+    def _taken(self, sender: str, example: Example) -> Answer:
+        try:
+            return Answer(example.number, self._home.take(sender, example))
+        except StoreError:
+            raise  # not the example's fault: it will come again
+        except OnlookerError as error:
+            return Answer(example.number, None, refused=str(error))
+
+    def _repeated(self, sender: str, example: Example) -> Answer:
+        for known in self._answers.get(sender, ()):
+            if known.number == example.number:
+                return Answer(known.number, known.prediction, True, known.refused)
+        if example.name is not None:
+            return Answer(example.number, None, again=True)
+        try:
+            return Answer(example.number, self._home.predict(example.vector), again=True)
+        except OnlookerError as error:
+            return Answer(example.number, None, again=True, refused=str(error))
+
+
+def _nobody(examples: Sequence[Example], answers: Sequence[Answer]) -> Iterator[NDArray[Any]]:
+    """The vectors that were nobody known, of those that were taken."""
+    for example, answer in zip(examples, answers, strict=False):  # a gap ends the answers
+        if answer.prediction is not None and answer.prediction.label is None and not answer.again:
+            yield example.vector
