@@ -89,7 +89,13 @@ def test_other_code_or_another_trial_is_kept_elsewhere(setup, monkeypatch):
     assert ledger.kept(one) != before
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+LONG = ("merging", "quantizers", "graph-size")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=pytest.mark.slow) if each in LONG else each for each in EXPERIMENTS],
+)
 def test_every_result_has_the_papers_words_and_ours(setup, rows, name):
     fast = replace(setup, methods=("online", "nearest"))
     section, _ = EXPERIMENTS[name](fast)

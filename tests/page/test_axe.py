@@ -28,7 +28,7 @@ def checked(page, where):
     assert not found, (where, found)
 
 
-THEMES = pytest.mark.parametrize("theme", ["light", "dark"])
+THEMES = pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 
 
 @THEMES

@@ -126,6 +126,7 @@ def simple_station(folder, **options):
     )
 
 
+@pytest.mark.slow
 def test_ten_thousand_events_come_a_page_at_a_time(tmp_path, visit):
     def act(home):
         home.teach(np.ones(LENGTH), "Dorothea")

@@ -33,7 +33,7 @@ def test_somebody_new_comes_to_be_known(empty, visit):
     expect(page.locator(".learned")).to_contain_text("It learns by itself once somebody has a name")
 
     tab.go("strangers")
-    assert page.locator(".card").count() > 0
+    expect(page.locator(".card").first).to_be_visible()
     name_a_stranger(page, NAME)
     expect(page.locator(".toast")).to_contain_text(f"{NAME} was taught from")
 

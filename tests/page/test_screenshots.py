@@ -27,7 +27,7 @@ THERE = {
 }
 LOOKS = [
     ("phone", "dark"),
-    ("desktop", "light"),
+    pytest.param("desktop", "light", marks=pytest.mark.slow),
     pytest.param("phone", "light", marks=pytest.mark.slow),
     pytest.param("desktop", "dark", marks=pytest.mark.slow),
 ]

@@ -3,6 +3,8 @@
 import socket
 from urllib.parse import urlsplit
 
+import httpx2
+
 from running import serving
 from services import API, client_of, station_in
 from waiting import eventually
@@ -31,3 +33,12 @@ def test_a_client_that_leaves_during_an_upload_prints_no_traceback(tmp_path, cap
                 eventually(lambda: "http" in begun)
             eventually(lambda: "http" in ended)
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_refused_request_with_a_body_gets_its_answer_and_not_a_reset(tmp_path):
+    with station_in(tmp_path / "home") as station:
+        client = client_of(station, tmp_path / "home")
+        with serving(station, client.app) as address:
+            for _ in range(40):
+                answer = httpx2.post(f"{address}{API}/undo", json={"to": 1})
+                assert answer.status_code == 401

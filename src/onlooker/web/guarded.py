@@ -1,5 +1,8 @@
 """An app behind a guard: refusals, the limit of uploads, and the headers of every answer."""
 
+import asyncio
+from contextlib import suppress
+
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
@@ -21,6 +24,9 @@ HEADERS = {
     "permissions-policy": "camera=(self), microphone=(), geolocation=()",
     "cache-control": "no-store",
 }
+
+DRAIN, DRAIN_SECONDS = 1 << 16, 1.0
+"""Bytes of the body of a refused request that are read, and how long they are waited for."""
 
 
 class Guarded:
@@ -66,7 +72,21 @@ async def _refuse(refused: Refused, scope: Scope, receive: Receive, send: Send) 
         {"detail": refused.detail}, refused.status, headers.get(refused.status, {})
     )
     response.headers["connection"] = "close"  # a body may still be on its way
+    with suppress(TimeoutError):
+        await asyncio.wait_for(_drained(receive), DRAIN_SECONDS)
     await response(scope, receive, send)
+
+
+async def _drained(receive: Receive) -> None:
+    """Take in what came with a request, if it is little.
+
+    A connection that is closed on unread bytes is reset, and the answer may be lost with it.
+    """
+    left, more = DRAIN, True
+    while more and left > 0:
+        message = await receive()
+        left -= len(message.get("body", b""))
+        more = message.get("more_body", False)
 
 
 def _with_headers(send: Send) -> Send:
