@@ -5,13 +5,14 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
+
+from waiting import eventually
 
 USER, PASSWORD = "ana", "open sesame"
 
@@ -28,15 +29,6 @@ def program(name):
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as any_port:
         return any_port.getsockname()[1]
-
-
-def eventually(what, seconds=15):
-    """Wait until something is so."""
-    end = time.monotonic() + seconds
-    while not (answer := what()):
-        assert time.monotonic() < end, "it never came to that"
-        time.sleep(0.02)
-    return answer
 
 
 class Mosquitto:

@@ -1,7 +1,6 @@
 """`onlooker calibrate` as people use it: JSON, a plot, and one clear line where it cannot work."""
 
 import json
-import os
 import shutil
 
 import cv2
@@ -35,17 +34,6 @@ def pictures(tmp_path_factory):
         for number in range(3):
             write(root / "people" / name / f"{number}.png", pictures_of(person)[number])
     return root
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    """Nobody's settings and nobody's cache."""
-    for variable in [name for name in os.environ if name.startswith("ONLOOKER_")]:
-        monkeypatch.delenv(variable)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture(scope="module")

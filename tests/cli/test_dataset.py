@@ -32,16 +32,6 @@ def films(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    for variable in [name for name in os.environ if name.startswith("ONLOOKER_")]:
-        monkeypatch.delenv(variable)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def onlooker(*arguments):
     return CliRunner().invoke(app, ["dataset", *(str(argument) for argument in arguments)])
 

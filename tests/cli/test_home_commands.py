@@ -1,7 +1,6 @@
 """The commands on a home: what they print, what they change, and what they refuse."""
 
 import json
-import os
 import shutil
 import zipfile
 from pathlib import Path
@@ -30,14 +29,6 @@ COMMANDS = (
     "backup",
 )  # fmt: skip
 STRANGER = np.full(LENGTH, 40.0, np.float32)
-
-
-@pytest.fixture(autouse=True)
-def nobodys_settings(tmp_path, monkeypatch):
-    for variable in [name for name in os.environ if name.startswith("ONLOOKER_")]:
-        monkeypatch.delenv(variable)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

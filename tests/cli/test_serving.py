@@ -1,7 +1,6 @@
 """`onlooker serve`, before the first frame: settings, the folder of people, who is told."""
 
 import json
-import os
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from mosquitto import PASSWORD, USER, Mosquitto, eventually, free_port, listening
+from mosquitto import PASSWORD, USER, Mosquitto, free_port, listening
 from onlooker.cli.alerts import Alerts
 from onlooker.cli.app import app
 from onlooker.cli.serving import opened_station
@@ -21,16 +20,9 @@ from onlooker.faces.people import rename
 from onlooker.faces.records import Frame
 from onlooker.faces.register import FILE, Register
 from services import photo, scene
+from waiting import eventually
 
 NOBODY_TOLD = (None, None, None)
-
-
-@pytest.fixture(autouse=True)
-def nobodys_settings(tmp_path, monkeypatch):
-    for variable in [name for name in os.environ if name.startswith("ONLOOKER_")]:
-        monkeypatch.delenv(variable)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture

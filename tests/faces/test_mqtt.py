@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from homes import LENGTH, small_learner
-from mosquitto import PASSWORD, USER, Mosquitto, eventually, free_port, listening
+from mosquitto import PASSWORD, USER, Mosquitto, free_port, listening
 from onlooker.errors import BadValue
 from onlooker.faces.broker import Broker
 from onlooker.faces.home import Home
 from onlooker.faces.messenger import WAITING
 from onlooker.faces.mqtt import Mqtt
 from onlooker.faces.visitors import Visitors
+from waiting import eventually
 
 ALERT = {"event": "stranger", "card": 3, "count": 1, "camera": "door", "frame": 7, "time": 5.25}
 ALERTS, PRESENCE = "onlooker/7f/stranger", "onlooker/7f/availability"

@@ -3,7 +3,6 @@
 import json
 import os
 import stat
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -12,16 +11,8 @@ from onlooker.faces.records import Frame
 from onlooker.web import camera_file
 from onlooker.web.camera_file import FILE, CameraFile
 from services import API, client_of, photo, scene, station_in, teach
+from waiting import eventually
 from webcams import Webcam
-
-
-def eventually(true, seconds=20.0):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if found := true():
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"not within {seconds} s")
 
 
 def cameras(client):

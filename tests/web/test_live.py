@@ -5,7 +5,6 @@ import itertools
 import json
 import re
 import shutil
-import time
 from pathlib import Path
 from threading import Event
 
@@ -19,6 +18,7 @@ from onlooker.web.hub import Hub
 from onlooker.web.live_routes import MAX_FRAME
 from running import serving
 from services import API, SOCKETS, client_of, encoded, photo, scene, station_in, teach
+from waiting import eventually
 
 SAMPLE = re.compile(r'onlooker_\w+\{(\w+="(\\.|[^"\\])*",?)*\} [0-9.e+-]+')
 
@@ -40,15 +40,6 @@ def film(recorded, tmp_path):
 
 def state_of(client, name):
     return {one["name"]: one for one in client.get(f"{API}/cameras").json()}.get(name)
-
-
-def eventually(true, seconds=20.0):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if found := true():
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"not within {seconds} s")
 
 
 def parts(response):

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from onlooker.cluster.line import Lost
 from onlooker.cluster.site import Site
 from onlooker.cluster.wire import Delivery, Example, Hello
+from onlooker.faces.closing import Closing
 from onlooker.faces.store import StoreError
 
 
-class LocalSite:
+class LocalSite(Closing):
     """Runs a site in a thread of its own, which alone touches its home; a `Line` for senders."""
 
     def __init__(self, open_site: Callable[[], Site]) -> None:
@@ -21,17 +21,6 @@ class LocalSite:
         except BaseException:
             self._thread.shutdown()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Let what was sent be answered, and close the site."""

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Response, WebSocket, WebSocketDisconnect
@@ -42,16 +42,9 @@ def live_routes(station: Station) -> APIRouter:
     async def results(socket: WebSocket) -> None:
         await socket.accept()
         with station.hub.listen(RESULTS) as news:
-            leaving = asyncio.create_task(_until_they_leave(socket, news))
-            try:
+            async with _until_they_leave(socket, news):
                 async for one in news:
                     await socket.send_text(Result.of(one).model_dump_json())
-                if not leaving.done():
-                    await socket.close(1001)
-            except (WebSocketDisconnect, RuntimeError):
-                pass  # they left
-            finally:
-                leaving.cancel()
 
     @routes.websocket("/api/v1/live/{camera}")
     async def view(socket: WebSocket, camera: str) -> None:
@@ -63,15 +56,8 @@ def live_routes(station: Station) -> APIRouter:
             await socket.close(NO_CAMERA)
             return
         with station.hub.listen(live(camera), size=1) as news:
-            leaving = asyncio.create_task(_until_they_leave(socket, news))
-            try:
+            async with _until_they_leave(socket, news):
                 await _show(socket, station.views.newest(camera), news)
-                if not leaving.done():
-                    await socket.close(1001)
-            except (WebSocketDisconnect, RuntimeError):
-                pass  # they left
-            finally:
-                leaving.cancel()
 
     @routes.websocket("/api/v1/browser/{camera}")
     async def browser(socket: WebSocket, camera: str) -> None:
@@ -118,7 +104,21 @@ async def _show(socket: WebSocket, first: View | None, news: Subscription) -> No
         view = await news.take(60.0)
 
 
-async def _until_they_leave(socket: WebSocket, news: Subscription) -> None:
+@asynccontextmanager
+async def _until_they_leave(socket: WebSocket, news: Subscription) -> AsyncIterator[None]:
+    """For what is sent to somebody: their leaving ends the news, the end of the news is told."""
+    leaving = asyncio.create_task(_left(socket, news))
+    try:
+        yield
+        if not leaving.done():
+            await socket.close(1001)
+    except (WebSocketDisconnect, RuntimeError):
+        pass  # they left
+    finally:
+        leaving.cancel()
+
+
+async def _left(socket: WebSocket, news: Subscription) -> None:
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass
     news.close()
