@@ -92,3 +92,19 @@ def test_another_store_behind_the_address_is_another_page(tmp_path, visit):
         expect(page.locator(".banner")).to_be_hidden()
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()  # another token, too
         tab.page.goto("about:blank")
+
+
+def test_leaving_the_live_view_before_it_connected_is_no_warning(full, visit):
+    page = visit(full).open()
+    page.evaluate(
+        """async () => {
+            const tile = () => document.querySelector(".view-live .tile");
+            for (let time = 0; time < 5; time += 1) {
+                location.hash = "#/live";
+                while (!tile()) await new Promise((done) => setTimeout(done));
+                location.hash = "#/people"; // at once: its socket cannot be open yet
+                while (tile()) await new Promise((done) => setTimeout(done));
+            }
+        }"""
+    )
+    expect(page.locator(".view-people h1")).to_be_attached()

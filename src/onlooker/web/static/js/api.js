@@ -74,6 +74,12 @@ export function socketAddress(path) {
   return `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${API}${path}`;
 }
 
+/** Close it without a word from the browser, which complains of one that did not open yet. */
+export function hangUp(socket) {
+  if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
+  else socket?.close();
+}
+
 export const pictureOf = {
   vertex: (vertex) => `${API}/faces/${vertex}/picture`,
   card: (card, key) => `${API}/strangers/${card}/faces/${key}`,

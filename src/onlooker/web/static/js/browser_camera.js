@@ -1,7 +1,7 @@
 // A camera in this browser, or a video file it plays: frame by frame to the service, one at a
 // time. The frame that was sent stays on its canvas until its answer is drawn over it.
 
-import { get, part, socketAddress } from "./api.js";
+import { get, hangUp, part, socketAddress } from "./api.js";
 import { emit } from "./bus.js";
 import { h } from "./dom.js";
 import { took } from "./latency.js";
@@ -132,7 +132,7 @@ class Guest {
     this.ended = true;
     guests.delete(this.name);
     stopped.set(this.name, performance.now());
-    this.socket?.close();
+    hangUp(this.socket);
     this.video.pause();
     this.release();
     emit("guests");
@@ -210,5 +210,5 @@ function fileName(name) {
 }
 
 addEventListener("pagehide", () => {
-  for (const guest of [...guests.values()]) guest.socket?.close();
+  for (const guest of [...guests.values()]) hangUp(guest.socket);
 });

@@ -1,6 +1,6 @@
 // Pictures and results of a camera of the service, pair by pair; reconnects by itself.
 
-import { socketAddress, part } from "./api.js";
+import { hangUp, part, socketAddress } from "./api.js";
 import { on } from "./bus.js";
 
 const GONE = 4404;
@@ -60,7 +60,7 @@ export function watch(camera, { show, told, signal }) {
   function close() {
     clearTimeout(timer);
     if (socket) socket.onclose = socket.onmessage = null;
-    socket?.close();
+    hangUp(socket);
     socket = null;
   }
 
