@@ -5,7 +5,6 @@ examples were lost that way. Senders repeat, and sites refuse gaps. `max_pending
 may wait in front of a site; a sender that meets the bound waits.
 """
 
-import pickle
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,12 @@ from ray.exceptions import (
 )
 
 from onlooker.cluster.line import Lost
+from onlooker.cluster.parcel import (
+    packed_batch,
+    packed_delivery,
+    unpacked_batch,
+    unpacked_delivery,
+)
 from onlooker.cluster.site import Site
 from onlooker.cluster.wire import ClusterError, Delivery, Example, Hello, Recipe
 from onlooker.errors import OnlookerError
@@ -70,7 +75,7 @@ class SiteActor:
 
     def receive(self, parcel: bytes) -> bytes:
         """A batch from a camera, as `RayLine` packs it."""
-        return packed(self._ready().receive(*unpacked(parcel)))
+        return packed_delivery(self._ready().receive(*unpacked_batch(parcel)))
 
     def _ready(self) -> Site:
         if self._site is None and isinstance(self._refused, HomeInUse):
@@ -145,7 +150,7 @@ class RayLine:
     def send(self, sender: str, session: int, batch: Sequence[Example], acknowledged: int) -> Any:
         """Put a batch on its way."""
         try:
-            parcel = packed((sender, session, batch, acknowledged))
+            parcel = packed_batch(sender, session, batch, acknowledged)
             return self._handle.receive.remote(parcel)
         except PendingCallsLimitExceeded as error:
             raise Lost(f"site {self._site} has {PENDING_CALLS} calls waiting") from error
@@ -154,21 +159,7 @@ class RayLine:
 
     def answer(self, sent: Any) -> Delivery:
         """Wait for what the site says."""
-        delivery: Delivery = unpacked(told(sent, ANSWER_WITHIN))
-        return delivery
-
-
-# Batches travel as bytes: Ray needs half a millisecond more to pack records of our own.
-
-
-def packed(what: Any) -> bytes:
-    """As it travels, between processes that trust each other: Ray would pickle it too."""
-    return pickle.dumps(what, protocol=5)
-
-
-def unpacked(parcel: bytes) -> Any:
-    """What was packed."""
-    return pickle.loads(parcel)
+        return unpacked_delivery(told(sent, ANSWER_WITHIN))
 
 
 def told(reference: Any, timeout: float) -> Any:
