@@ -17,11 +17,12 @@ from onlooker.errors import BadName, BadValue, BadVector, LabelConflict, NotFoun
 from onlooker.faces import strangers_file
 from onlooker.faces.cards import FACES
 from onlooker.faces.correction import learned_only_through, wrong
+from onlooker.faces.drawer import FILE
 from onlooker.faces.home import Home
 from onlooker.faces.keeping import Keeping
 from onlooker.faces.messenger import WAITING
 from onlooker.faces.strangers import Strangers
-from onlooker.faces.visitors import FILE, Visitors
+from onlooker.faces.visitors import Visitors
 from onlooker.faces.webhook import Webhook
 
 KERNEL = HeatKernel(0.4, 1e-4)

@@ -6,18 +6,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from onlooker.cli.cluster_options import (
+    DEFAULT,
+    AddressOption,
+    ConfigOption,
+    NameArgument,
+    OutOption,
+    TimeoutOption,
+    WatchOption,
+)
 from onlooker.cli.engines import naming_the_extra, talking_to
 from onlooker.cli.opening import print_row
 from onlooker.cli.options import one_line
 from onlooker.cli.site_table import site_row, site_table
-from onlooker.cluster.config import Config, read_config
+from onlooker.cluster.config import Config
+from onlooker.cluster.config_file import read_config
 from onlooker.cluster.engine import LocalRay
 from onlooker.cluster.wire import ClusterError
 
@@ -25,23 +35,6 @@ if TYPE_CHECKING:
     from onlooker.cluster.merged import Missing
 
 cluster = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-
-ConfigOption = Annotated[
-    Path, typer.Option("--config", metavar="FILE", help="Lists the sites and their cameras.")
-]
-AddressOption = Annotated[
-    str | None,
-    typer.Option("--address", metavar="HOST:PORT", help="Of a Ray. [one of its own, here]"),
-]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Who.", show_default=False)]
-WatchOption = Annotated[bool, typer.Option("--watch", help="A table that lives, until Ctrl-C.")]
-OutOption = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help="Where the merged learner goes.")
-]
-TimeoutOption = Annotated[
-    float, typer.Option("--timeout", min=0.1, help="Seconds that a site may take to answer.")
-]
-DEFAULT = Path("cluster.toml")
 
 
 @cluster.callback()
@@ -108,7 +101,8 @@ def status(
     Example: onlooker cluster status --watch
     """
     with _cluster("status", config, address) as found:
-        from onlooker.cluster.fleet import camera_states, states
+        from onlooker.cluster.camera_actor import camera_states
+        from onlooker.cluster.fleet import states
 
         cameras = [camera.name for site in found.sites for camera in site.cameras]
         console = Console()

@@ -9,7 +9,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from onlooker.cluster.camera import CameraState
-    from onlooker.cluster.rounds import SiteState
+    from onlooker.cluster.site_state import SiteState
 
 HEADS = ("site", "state", "people", "vertices", "event", "cameras", "clock", "seen", "problems")
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from onlooker.cli.engines import naming_the_extra, talking_to
-from onlooker.cluster.config import read_config
+from onlooker.cluster.config_file import read_config
 from onlooker.cluster.engine import LocalRay
 from onlooker.cluster.wire import ClusterError
 
 if TYPE_CHECKING:
-    from onlooker.cluster.rounds import SiteState
+    from onlooker.cluster.site_state import SiteState
     from onlooker.web.sites import SiteState as Shown
 
 ASK_WITHIN = 5.0

@@ -10,36 +10,21 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from onlooker.cluster.actor import NAMESPACE, RayLine, SitePlan, find_site, start_site, told
-from onlooker.cluster.camera import CameraLoop, CameraState
-from onlooker.cluster.config import Camera, Config
+from onlooker.cluster.actor import NAMESPACE, SitePlan, find_site, start_site, told
+from onlooker.cluster.camera_actor import start_camera
+from onlooker.cluster.config import Config
 from onlooker.cluster.line import Lost
 from onlooker.cluster.merged import ANSWER_WITHIN, Merged, merged
-from onlooker.cluster.rounds import Rounds, SiteState
+from onlooker.cluster.rounds import Rounds
+from onlooker.cluster.site_state import SiteState
 from onlooker.cluster.wire import ClusterError, Label, SiteReceipt
 from onlooker.errors import BadValue
-from onlooker.faces.eyes import Eyes
 from onlooker.faces.recognizer import FaceRecognizer
 
 OPEN_WITHIN = 120.0
 """Seconds for a site to open its home: the lock of a life before, and the journal since then."""
 ROUNDS = "rounds"
 Step = Callable[[str], object]
-
-
-class CameraActor:
-    """A camera's loop, where the camera is."""
-
-    def __init__(self, camera: Camera, site: str, eyes: Eyes) -> None:
-        self._loop = CameraLoop(camera, eyes, lambda: RayLine(site))
-
-    def state(self) -> CameraState:
-        """How far it is."""
-        return self._loop.state()
-
-    def end(self) -> CameraState:
-        """Stop."""
-        return self._loop.end()
 
 
 def bring_up(config: Config, step: Step = lambda _: None) -> list[SiteState]:
@@ -60,7 +45,7 @@ def bring_up(config: Config, step: Step = lambda _: None) -> list[SiteState]:
     states: list[SiteState] = _asked(rounds.visit.remote(), OPEN_WITHIN)
     for site in config.sites:
         for camera in site.cameras:
-            handle = _start_camera(config, site.name, camera)
+            handle = start_camera(config, site.name, camera)
             _asked(handle.state.remote(), OPEN_WITHIN)
             step(f"camera {camera.name}")
     return states
@@ -102,25 +87,6 @@ def _rounds(config: Config) -> Any:
     return made
 
 
-def _start_camera(config: Config, site: str, camera: Camera) -> Any:
-    where = {} if camera.node is None else {"resources": {f"node:{camera.node}": 0.001}}
-    options: dict[str, Any] = {
-        "name": _camera_actor(camera.name),
-        "namespace": NAMESPACE,
-        "get_if_exists": True,
-        "lifetime": "detached",
-        "max_restarts": -1,
-        "max_concurrency": 2,
-        "num_cpus": config.camera_cpus,
-        **where,
-    }
-    return ray.remote(CameraActor).options(**options).remote(camera, site, config.eyes)
-
-
-def _camera_actor(camera: str) -> str:
-    return f"camera {camera}"
-
-
 def find_rounds() -> Any:
     """The rounds of the cluster that this process is connected to."""
     try:
@@ -136,22 +102,6 @@ def states(*, visit: bool = False, timeout: float = 60.0) -> list[SiteState]:
     rounds = find_rounds()
     asked = rounds.visit.remote() if visit else rounds.states.remote()
     found: list[SiteState] = _asked(asked, timeout)
-    return found
-
-
-def camera_states(cameras: list[str], timeout: float = 5.0) -> dict[str, CameraState | str]:
-    """How each camera is; a text: why it cannot be told."""
-    asked: dict[str, Any] = {}
-    for camera in cameras:
-        with suppress(ValueError):
-            handle = ray.get_actor(_camera_actor(camera), NAMESPACE)
-            asked[camera] = handle.state.remote()
-    found: dict[str, CameraState | str] = dict.fromkeys(cameras, "not up")
-    for camera, reference in asked.items():
-        try:
-            found[camera] = told(reference, timeout)
-        except (Lost, ClusterError) as error:
-            found[camera] = str(error)
     return found
 
 

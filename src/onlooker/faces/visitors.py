@@ -1,9 +1,7 @@
 """The strangers of a home: seen by its cameras, kept beside it, named into it.
 
-strangers.snapshot in the home's folder holds them, so that a restart shows the same cards. It is
-written every so many changes, when somebody is named or ignored, by `tidy` and at the end. A crash
-may lose the sightings since; nobody was promised those. A file that is damaged, or was written
-with other features, is left aside with a word in `problems`.
+Their file (`drawer.py`) is written every so many changes, when somebody is named or ignored, by
+`tidy` and at the end. A crash may lose the sightings since; nobody was promised those.
 """
 
 import time
@@ -15,17 +13,14 @@ from typing import Any, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from onlooker.errors import SnapshotError
-from onlooker.faces import strangers_file
 from onlooker.faces.cards import Card
 from onlooker.faces.closing import Closing
 from onlooker.faces.correction import Corrected, wrong
+from onlooker.faces.drawer import Drawer
 from onlooker.faces.durable import Picture
 from onlooker.faces.home import Home
 from onlooker.faces.keeping import DAY, Forgotten
 from onlooker.faces.recall import RecallableStrangers, SecondThoughts
-
-FILE = "strangers.snapshot"
 
 Alert: TypeAlias = Callable[[Mapping[str, Any]], object]
 """Hears of a new stranger: event, card, count, camera, frame, time."""
@@ -58,31 +53,20 @@ class Visitors(Closing):
         save_every: int = 200,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.problems: list[str] = []
-        """What was found damaged or could not be done, in words."""
-        self.home, self._path, self._clock = home, Path(folder, FILE), clock
+        self.home, self._clock = home, clock
         self._alert, self._alert_after, self._save_every = alert, alert_after, save_every
-        self._features = home.learner.features
         self.strangers = RecallableStrangers(home.learner.kernel, max_vertices=max_vertices)
         self._thoughts = SecondThoughts(self.strangers)
-        self._saved = self.strangers.changes
-        self._open()
+        self._drawer = Drawer(Path(folder), self.strangers, home.learner.features)
 
-    def _open(self) -> None:
-        for unfinished in self._path.parent.glob(".onlooker-*.tmp"):
-            unfinished.unlink()
-        if self._path.exists():
-            try:
-                strangers_file.read(self._path, self.strangers, self._features)
-            except SnapshotError as error:
-                self._problem(f"the strangers of before are not shown: {error}")
-                self._saved = -1  # faces in a file that nobody can read would never expire
+    @property
+    def problems(self) -> list[str]:
+        """What was found damaged or could not be done, in words."""
+        return self._drawer.problems
 
     def close(self) -> None:
         """Write what is not written; before the home is closed, whose lock guards the file."""
-        self._save()
-
-    # ---- the verbs
+        self._drawer.save()
 
     def met(
         self,
@@ -105,8 +89,8 @@ class Visitors(Closing):
         card = self.strangers.card(number)
         if self._alert and card.count >= self._alert_after and self.strangers.tell(number):
             self._alert({"event": "stranger", **told(card)})
-        if self.strangers.changes - self._saved >= self._save_every:
-            self._save()
+        if self._drawer.unsaved >= self._save_every:
+            self._drawer.save()
         return number
 
     def cards(self, *, hidden: bool = False) -> list[Card]:
@@ -123,24 +107,24 @@ class Visitors(Closing):
             number, name, lambda x, who, png: self.home.teach(x, who, picture=png), keys
         )
         self._thoughts.named(before, self._clock(), left)
-        self._erase()
+        self._drawer.erase()
         return taught
 
     def settle(self, number: int, before: int) -> None:
         """A card is no stranger's any more, since the event after `before`."""
         self._thoughts.named(before, self._clock(), self.strangers.leftover(number))
         self.strangers.remove(number)
-        self._erase()
+        self._drawer.erase()
 
     def ignore(self, number: int) -> None:
         """Hide a stranger, from now on."""
         self.strangers.ignore(number)
-        self._erase()
+        self._drawer.erase()
 
     def show(self, number: int) -> None:
         """Take "ignore" back."""
         self.strangers.show(number)
-        self._save()
+        self._drawer.save()
 
     def wrong(self, vertex: int) -> Corrected:
         """That face of the home is somebody else: drop it, and what was learned only through it."""
@@ -148,7 +132,7 @@ class Visitors(Closing):
         try:
             done = wrong(self.home, vertex, self.strangers, time=self._clock())
         finally:
-            self._save()
+            self._drawer.save()
         rows = {each: row for row, each in enumerate(known.ids.tolist())}
         places = [rows[each] for each in done.vertices]
         faces = [(known.vectors[row].copy(), int(known.multiplicities[row])) for row in places]
@@ -161,7 +145,7 @@ class Visitors(Closing):
         before = self.strangers.changes
         self._thoughts.undone(to)
         if self.strangers.changes > before:
-            self._erase()
+            self._drawer.erase()
 
     def forget(self, name: str) -> Forgotten:
         """Delete somebody from the home, and the cards of faces that it would have named so.
@@ -172,7 +156,7 @@ class Visitors(Closing):
         for number in mine:
             self.strangers.remove(number)
         if mine:
-            self._erase()
+            self._drawer.erase()
         try:
             return replace(self.home.forget(name), strangers=len(mine))
         finally:
@@ -199,31 +183,8 @@ class Visitors(Closing):
             hidden_before=now - keeping.sighting_days * DAY,
             now=now,
         )
-        self._erase() if self.strangers.changes > before else self._save()
+        self._drawer.erase() if self.strangers.changes > before else self._drawer.save()
         return gone
-
-    # ---- the file
-
-    def _save(self) -> bool:
-        """Write what has changed; what fails is told, and tried again later."""
-        if self.strangers.changes == self._saved:
-            return True
-        try:
-            strangers_file.write(self._path, self.strangers, self._features)
-        except SnapshotError as error:
-            self._problem(f"strangers are not saved: {error}")
-            return False
-        self._saved = self.strangers.changes
-        return True
-
-    def _erase(self) -> None:
-        """What is gone must be gone from the file too, even if there is no room for a new one."""
-        if not self._save():
-            self._path.unlink(missing_ok=True)
-
-    def _problem(self, words: str) -> None:
-        if words not in self.problems:
-            self.problems.append(words)
 
 
 def told(card: Card) -> dict[str, Any]:
