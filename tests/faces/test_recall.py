@@ -104,6 +104,18 @@ def test_undoing_wrong_takes_the_faces_off_the_strangers(home, visitors):
     assert [face.picture for face in card.faces] == [png(1)]
 
 
+def test_undoing_wrong_gives_the_pictures_back(home, visitors):
+    home.teach(at(0.0), "ana", picture=png(7))
+    home.observe(at(0.3), camera="door", frame=1, picture=png(8))
+    ids, before = home.vertices().ids.tolist(), home.sequence
+    assert [home.album.picture(vertex) for vertex in ids] == [png(7), png(8)]
+    visitors.wrong(ids[0])
+    assert home.album.vertices() == []
+    home.undo(to=before)
+    visitors.undone(before)
+    assert [home.album.picture(vertex) for vertex in ids] == [png(7), png(8)]
+
+
 def test_chosen_pictures_only_are_taught(home, visitors):
     number = meet(visitors, 0.0, 1)
     meet(visitors, 0.35, 2)

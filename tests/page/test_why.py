@@ -45,10 +45,9 @@ def test_a_box_on_the_screen_explains_itself(own, visit):
 
 
 def kept(tab):
-    """The faces that are known, and as whom. Pictures do not come back: an undo is of the mind."""
-    return [
-        (one["vertex"], one["name"], one["examples"]) for one in tab.fetched("/map")["vertices"]
-    ]
+    """The faces that are known, as whom, and whether they have a picture."""
+    what = ("vertex", "name", "examples", "picture")
+    return [tuple(one[each] for each in what) for one in tab.fetched("/map")["vertices"]]
 
 
 def test_wrong_takes_a_face_back_and_undo_gives_it_back(own, visit):

@@ -1,12 +1,13 @@
 """ "Wrong": a face was named by mistake, and so was whatever was learned only because of it."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from onlooker import walks
-from onlooker.arrays import Slots, slots_where
+from onlooker.arrays import Rows, Slots, slots_where
 from onlooker.errors import NotFound
 from onlooker.faces.home import Home
 from onlooker.faces.store import StoreDamaged
@@ -34,6 +35,16 @@ class Corrected:
     """The event before it."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Dropped:
+    """A face that was taken from the home, as it was there."""
+
+    vertex: int
+    vector: Rows
+    times: int
+    picture: bytes | None
+
+
 def learned_only_through(learner: OnlineHarmonicLearner, vertex: int) -> list[int]:
     """The vertices that reach a label now, and none without this vertex; the farthest first.
 
@@ -59,11 +70,19 @@ def learned_only_through(learner: OnlineHarmonicLearner, vertex: int) -> list[in
     return sorted(cut_off, key=lambda each: (-steps[each], each))
 
 
-def wrong(home: Home, vertex: int, strangers: Strangers, *, time: float) -> Corrected:
+def wrong(
+    home: Home,
+    vertex: int,
+    strangers: Strangers,
+    *,
+    time: float,
+    dropped: Callable[[Dropped], object] = lambda _: None,
+) -> Corrected:
     """Drop a vertex and all that was learned only through it; their faces become strangers.
 
     One event each. Whatever stops it in between, a face is known or a stranger, never both, and
-    saying it again does the rest. No alert is due for faces that were here all the time.
+    saying it again does the rest. dropped hears of each that went. No alert is due for faces that
+    were here all the time.
     """
     doomed = [*learned_only_through(home.learner, vertex), int(vertex)]
     undo_to, known = home.sequence, home.vertices()
@@ -75,7 +94,8 @@ def wrong(home: Home, vertex: int, strangers: Strangers, *, time: float) -> Corr
         with suppress(StoreDamaged):
             picture = home.album.picture(each)
         home.drop(each)
-        vector = known.vectors[rows[each]]
+        vector = known.vectors[rows[each]].copy()
+        dropped(Dropped(each, vector, count, picture))
         card = strangers.see(
             vector, time=time, camera=None, frame=None, picture=picture, times=count
         )

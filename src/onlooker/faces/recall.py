@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from onlooker.arrays import Rows
 from onlooker.faces.cards import Card, united
+from onlooker.faces.correction import Dropped
 from onlooker.faces.groups import Member, Place
 from onlooker.faces.strangers import Strangers
 
@@ -86,7 +87,7 @@ class _Step:
     """The newest event before it."""
     time: float
     gone: Leftover | None
-    added: tuple[tuple[Rows, int], ...]
+    added: tuple[Dropped, ...]
 
 
 class SecondThoughts:
@@ -103,18 +104,25 @@ class SecondThoughts:
         """Somebody got a name, and their card is gone."""
         self._steps.append(_Step(before, time, gone, ()))
 
-    def added(self, before: int, time: float, faces: Iterable[tuple[Rows, int]]) -> None:
+    def added(self, before: int, time: float, faces: Iterable[Dropped]) -> None:
         """Faces of the home are strangers now."""
         self._steps.append(_Step(before, time, None, tuple(faces)[:FACES]))
 
-    def undone(self, to: int) -> None:
-        """The home is as it was after an event: so be the strangers, where we remember how."""
+    def undone(self, to: int) -> dict[int, bytes]:
+        """The home is as it was after an event: so be the strangers, where we remember how.
+
+        The pictures of vertices that the home has again, which it did not keep.
+        """
+        pictures: dict[int, bytes] = {}
         while self._steps and self._steps[-1].before >= to:
             step = self._steps.pop()
             if step.gone is not None:
                 self._strangers.bring_back(step.gone)
-            for vector, times in step.added:
-                self._strangers.take_off(vector, times)
+            for face in step.added:
+                self._strangers.take_off(face.vector, face.times)
+                if face.picture is not None:
+                    pictures[face.vertex] = face.picture
+        return pictures
 
     def forget(self, before: float = float("inf")) -> None:
         """Remember nothing from before a time."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from onlooker.faces.cards import Card
 from onlooker.faces.closing import Closing
-from onlooker.faces.correction import Corrected, wrong
+from onlooker.faces.correction import Corrected, Dropped, wrong
 from onlooker.faces.drawer import Drawer
 from onlooker.faces.durable import Picture
 from onlooker.faces.home import Home
@@ -128,22 +128,19 @@ class Visitors(Closing):
 
     def wrong(self, vertex: int) -> Corrected:
         """That face of the home is somebody else: drop it, and what was learned only through it."""
-        before, known = self.home.sequence, self.home.vertices()
+        before, now = self.home.sequence, self._clock()
+        dropped: list[Dropped] = []
         try:
-            done = wrong(self.home, vertex, self.strangers, time=self._clock())
+            return wrong(self.home, vertex, self.strangers, time=now, dropped=dropped.append)
         finally:
+            self._thoughts.added(before, now, dropped)
             self._drawer.save()
-        rows = {each: row for row, each in enumerate(known.ids.tolist())}
-        places = [rows[each] for each in done.vertices]
-        faces = [(known.vectors[row].copy(), int(known.multiplicities[row])) for row in places]
-        self._thoughts.added(before, self._clock(), faces)
-        return done
 
     def undone(self, to: int) -> None:
         """The home went back to an event: cards that were named since come back, those that
-        "wrong" made go. The latest few; older ones are not remembered."""
+        "wrong" made go, their pictures to the home. The latest few; older ones are forgotten."""
         before = self.strangers.changes
-        self._thoughts.undone(to)
+        self.home.show(self._thoughts.undone(to))
         if self.strangers.changes > before:
             self._drawer.erase()
 
