@@ -97,6 +97,9 @@ def test_up_status_merge_forget_down(tmp_path):
             ("north", "done"),
             ("south", "done"),
         ]
+        again = onlooker("cluster", "up", *config)  # what runs goes on; nobody comes back
+        assert [row["people"] for row in rows(again)] == [["person2"], ["person2"]]
+        assert "person1 is not taught again" in again.stderr
     finally:
         down = onlooker("cluster", "down", *config)
     assert rows(down) == [{"closed": 2}]

@@ -23,7 +23,7 @@ from onlooker.cli.cluster_options import (
     WatchOption,
 )
 from onlooker.cli.engines import naming_the_extra, talking_to
-from onlooker.cli.opening import print_row
+from onlooker.cli.opening import print_row, tell_left_out
 from onlooker.cli.options import one_line
 from onlooker.cli.site_table import site_row, site_table
 from onlooker.cluster.config import Config
@@ -81,15 +81,17 @@ def up(config: ConfigOption = DEFAULT, address: AddressOption = None) -> None:
 
             parts = sum(1 + len(site.cameras) for site in found.sites)
             task = progress.add_task("starting", total=parts)
-            for state in bring_up(found, lambda _: progress.advance(task)):
-                print_row(**site_row(state))
+            started = bring_up(found, lambda _: progress.advance(task))
+    tell_left_out(started.left_out)
+    for state in started.states:
+        print_row(**site_row(state))
     print(f"onlooker: up, on the Ray at {address}", file=sys.stderr)
 
 
 def _steps() -> Progress:
     console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    shown = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    return Progress(*shown, console=console, transient=True, disable=not console.is_terminal)
 
 
 @cluster.command()
@@ -112,9 +114,7 @@ def status(
                 console.print(site_table(seen, camera_states(cameras)))
             for state in () if console.is_terminal else seen:
                 print_row(**site_row(state))
-            if any(state.state == "away" for state in seen):
-                raise typer.Exit(1)
-            return
+            raise typer.Exit(any(state.state == "away" for state in seen))
         with Live(console=console, auto_refresh=False) as live:
             while True:
                 table = site_table(states(), camera_states(cameras))

@@ -56,6 +56,15 @@ def tell(problems: Iterable[str]) -> None:
         print(f"onlooker: {one_line(words)}", file=sys.stderr)
 
 
+def tell_left_out(names: Iterable[str]) -> None:
+    """Who is in a folder of people and was forgotten since they were taught from it."""
+    tell(
+        f"{name} is not taught again: that name was known once, and it was forgotten, renamed or "
+        "undone since; label a face to bring it back"
+        for name in names
+    )
+
+
 def print_row(**row: Any) -> None:
     """One line of JSON."""
     print(json.dumps(row))

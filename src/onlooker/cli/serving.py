@@ -1,6 +1,5 @@
 """From settings to a station: the home with its learner, the people in a folder, the eyes."""
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from onlooker.cli.alerts import Alerts
 from onlooker.cli.building import Workshop, existing_folder, eyes_of
-from onlooker.cli.options import one_line
+from onlooker.cli.opening import tell_left_out
 from onlooker.cli.settings import Settings
 from onlooker.errors import BadValue
 from onlooker.faces.enrolment import Enrolment, Example, people_in
@@ -42,8 +41,7 @@ def opened_station(
         try:
             _refuse_other_numbers(opened.learner, chosen, home)
             register = Register(home)
-            for name in teach(opened, people, register):
-                _tell(name)
+            tell_left_out(teach(opened, people, register))
         except BaseException:
             opened.close()
             raise
@@ -96,13 +94,11 @@ def _enrolled(eyes: Eyes, workshop: Workshop, folder: str | None) -> dict[str, l
 def teach(home: Home, people: Mapping[str, Sequence[Example]], register: Register) -> list[str]:
     """Teach what the home was never taught before: the names that are left out altogether.
 
-    Somebody who was taught once and is not known any more was forgotten, renamed or undone by a
-    person, and a folder that still has the pictures does not know that. The same holds for a
-    single face that was called wrong.
+    A single face that was called wrong is not taught again either.
     """
     vertices, known = home.vertices(), home.learner.names
     there = set(zip((row.tobytes() for row in vertices.vectors), vertices.names, strict=True))
-    left_out = [name for name in people if name not in known and register.knows(name)]
+    left_out = register.left_out(people, known)
     for name, examples in people.items():
         if name in left_out:
             continue
@@ -114,11 +110,3 @@ def teach(home: Home, people: Mapping[str, Sequence[Example]], register: Registe
             register.add(name, example.vector)
     register.save()
     return left_out
-
-
-def _tell(name: str) -> None:
-    print(
-        f"onlooker: {one_line(name)} is not taught again: the home knew that name once, and it was "
-        "forgotten, renamed or undone since; label a face to bring it back",
-        file=sys.stderr,
-    )

@@ -5,6 +5,7 @@ Sites, cameras and rounds are detached actors: they outlive the command that sta
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import ray
@@ -15,11 +16,11 @@ from onlooker.cluster.camera_actor import start_camera
 from onlooker.cluster.config import Config
 from onlooker.cluster.line import Lost
 from onlooker.cluster.merged import ANSWER_WITHIN, Merged, merged
+from onlooker.cluster.people import labels_of, noted, untaught
 from onlooker.cluster.rounds import Rounds
 from onlooker.cluster.site_state import SiteState
-from onlooker.cluster.wire import ClusterError, Label, SiteReceipt
-from onlooker.errors import BadValue
-from onlooker.faces.recognizer import FaceRecognizer
+from onlooker.cluster.wire import ClusterError, Report, SiteReceipt
+from onlooker.faces.register import Register
 
 OPEN_WITHIN = 120.0
 """Seconds for a site to open its home: the lock of a life before, and the journal since then."""
@@ -27,20 +28,31 @@ ROUNDS = "rounds"
 Step = Callable[[str], object]
 
 
-def bring_up(config: Config, step: Step = lambda _: None) -> list[SiteState]:
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What came of starting a cluster."""
+
+    states: list[SiteState]
+    left_out: list[str]
+    """In the folder of people, but forgotten since they were taught: not taught again."""
+
+
+def bring_up(config: Config, step: Step = lambda _: None) -> Started:
     """Start everything that does not run yet; every site serves when this returns."""
-    recipe = config.recipe
     labels = labels_of(config)  # what is wrong with a picture is found before anything runs
     sites = {
-        site.name: start_site(SitePlan(site.name, site.folder, recipe), cpus=config.site_cpus)
+        site.name: start_site(
+            SitePlan(site.name, site.folder, config.recipe), cpus=config.site_cpus
+        )
         for site in config.sites
     }
-    for name, handle in sites.items():
-        try:
-            told(handle.call.remote("learn_labels", labels, "people"), OPEN_WITHIN)
-        except Lost as error:
-            raise ClusterError(f"site {name} does not serve: {error}") from error
-        step(f"site {name}")
+    known = {name for site, handle in sites.items() for name in _serving(site, handle, step).names}
+    config.folder.mkdir(parents=True, exist_ok=True)
+    register = Register(config.folder)
+    left_out, new = untaught(labels, known, register)
+    for handle in sites.values() if new else ():
+        _asked(handle.call.remote("learn_labels", new, "people"), OPEN_WITHIN)
+    noted(new, register)
     rounds = _rounds(config)
     states: list[SiteState] = _asked(rounds.visit.remote(), OPEN_WITHIN)
     for site in config.sites:
@@ -48,23 +60,17 @@ def bring_up(config: Config, step: Step = lambda _: None) -> list[SiteState]:
             handle = start_camera(config, site.name, camera)
             _asked(handle.state.remote(), OPEN_WITHIN)
             step(f"camera {camera.name}")
-    return states
+    return Started(states, left_out)
 
 
-def labels_of(config: Config) -> list[Label]:
-    """The people in the folder of labeled pictures, if there is one; looked at here."""
-    if config.people is None:
-        return []
-    eyes, learner = config.eyes, config.recipe.learner()
-    recognizer = FaceRecognizer(
-        learner, detect=eyes.detect, features=eyes.features, judge=eyes.judge
-    )
-    if not config.people.is_dir():
-        raise BadValue(f"{config.people} is not a folder of people, NAME/*.jpg or NAME.jpg")
-    recognizer.enrol_folder(config.people)
-    known = learner.vertices()
-    rows = zip(known.names, known.vectors, strict=True)
-    return [Label(name, vector) for name, vector in rows if name is not None]
+def _serving(site: str, handle: Any, step: Step) -> Report:
+    """Wait until a site serves."""
+    try:
+        report: Report = told(handle.call.remote("report"), OPEN_WITHIN)
+    except Lost as error:
+        raise ClusterError(f"site {site} does not serve: {error}") from error
+    step(f"site {site}")
+    return report
 
 
 def _rounds(config: Config) -> Any:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,13 @@ class Register:
     def knows(self, name: str, vector: NDArray[Any] | None = None) -> bool:
         """Whether that face was taught by that name; without a face, whether any was."""
         return self._digest(_written(name, vector)) in self._taught
+
+    def left_out(self, names: Iterable[str], known: Collection[str]) -> list[str]:
+        """Who was taught once and is not known any more: forgotten, renamed or undone by a person.
+
+        A folder that still has the pictures does not know that.
+        """
+        return [name for name in names if name not in known and self.knows(name)]
 
     def add(self, name: str, vector: NDArray[Any]) -> None:
         """That face is taught."""
