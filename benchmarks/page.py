@@ -9,7 +9,9 @@ chromium without a graphics card, on the same cores; its webcam shows a film of 
 it over its last 300 frames; beside it stands the detector alone on the same pictures, in this
 process, before the service is busy. The map is handed 500 vertices that are made up, and is
 dragged about while its pictures are counted. Of the long-open page the JavaScript heap is read
-after a forced collection: when the warm-up ends and every minute from then on. How much stream
+after a forced collection: when the warm-up ends and every minute from then on. What a browser
+compiles is part of that heap and grows for most of an hour, until it has compiled all that is worth
+it; so the first and the last are also told apart into code and everything else. How much stream
 time that was is reported, at twelve frames a second; an hour is 43,200 frames.
 """
 
@@ -171,9 +173,11 @@ def live(browser: Browser, served: Served, minutes: float, warm_up: float) -> di
     for _ in track(range(max(1, round(60 * warm_up))), "warm-up", console=console):
         page.wait_for_timeout(1000)
     heaps, begun, first = [heap(page)], time.perf_counter(), frames(page)
+    kinds = [by_kind(page)]
     for _ in track(range(max(1, round(minutes))), "live", console=console):
         page.wait_for_timeout(60_000)
         heaps.append(heap(page))
+    kinds.append(by_kind(page))
     count, dataset = frames(page) - first, page.locator("html")
     seconds = time.perf_counter() - begun
     told = {
@@ -187,6 +191,9 @@ def live(browser: Browser, served: Served, minutes: float, warm_up: float) -> di
         "heap": {
             "kilobytes": [round(one / 1024) for one in heaps],
             "growth": heaps[-1] / heaps[0] - 1,
+            "code_kilobytes": [round(one["code"] / 1024) for one in kinds],
+            "other_kilobytes": [round(one["other"] / 1024) for one in kinds],
+            "other_growth": kinds[-1]["other"] / kinds[0]["other"] - 1,
             "frames": count,
             "stream_minutes": count / RATE / 60,
             "minutes": seconds / 60,
@@ -210,6 +217,26 @@ def heap(page: Page) -> float:
         return float(next(one["value"] for one in metrics if one["name"] == "JSHeapUsedSize"))
     finally:
         session.detach()
+
+
+def by_kind(page: Page) -> dict[str, float]:
+    """Bytes of that heap which are compiled code, and the others; without the browser's own."""
+    chunks: list[str] = []
+    session = page.context.new_cdp_session(page)
+    session.on("HeapProfiler.addHeapSnapshotChunk", lambda told: chunks.append(told["chunk"]))
+    try:
+        session.send("HeapProfiler.enable")
+        session.send("HeapProfiler.collectGarbage")
+        session.send("HeapProfiler.takeHeapSnapshot", {"reportProgress": False})
+    finally:
+        session.detach()
+    snapshot = json.loads("".join(chunks))
+    meta = snapshot["snapshot"]["meta"]
+    fields, kinds = meta["node_fields"], meta["node_types"][0]
+    nodes = np.array(snapshot["nodes"]).reshape(-1, len(fields))
+    kind, size = nodes[:, fields.index("type")], nodes[:, fields.index("self_size")]
+    code, native = kind == kinds.index("code"), kind == kinds.index("native")
+    return {"code": float(size[code].sum()), "other": float(size[~code & ~native].sum())}
 
 
 def measure(minutes: float, warm_up: float) -> dict[str, Any]:
@@ -252,6 +279,9 @@ def report(result: dict[str, Any]) -> None:
         f"heap after {memory['frames']} frames ({memory['stream_minutes']:.0f} min of stream)",
         f"{memory['kilobytes'][0]} -> {memory['kilobytes'][-1]} KB ({memory['growth']:+.1%})",
     )
+    for kind in ("code", "other"):
+        first, last = memory[f"{kind}_kilobytes"]
+        table.add_row(f"  of it {kind}", f"{first} -> {last} KB ({last / first - 1:+.1%})")
     Console().print(table)
 
 
