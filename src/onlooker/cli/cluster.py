@@ -17,13 +17,12 @@ from onlooker.cli.cluster_options import (
     DEFAULT,
     AddressOption,
     ConfigOption,
-    NameArgument,
     OutOption,
     TimeoutOption,
     WatchOption,
 )
 from onlooker.cli.engines import naming_the_extra, talking_to
-from onlooker.cli.opening import print_row, tell_left_out
+from onlooker.cli.opening import NameArgument, print_row, tell_left_out
 from onlooker.cli.options import one_line
 from onlooker.cli.site_table import site_row, site_table
 from onlooker.cluster.config import Config
@@ -114,7 +113,7 @@ def status(
                 console.print(site_table(seen, camera_states(cameras)))
             for state in () if console.is_terminal else seen:
                 print_row(**site_row(state))
-            raise typer.Exit(any(state.state == "away" for state in seen))
+            raise typer.Exit(int(any(state.state == "away" for state in seen)))
         with Live(console=console, auto_refresh=False) as live:
             while True:
                 table = site_table(states(), camera_states(cameras))

@@ -12,7 +12,6 @@ AddressOption = Annotated[
     str | None,
     typer.Option("--address", metavar="HOST:PORT", help="Of a Ray. [one of its own, here]"),
 ]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Who.", show_default=False)]
 WatchOption = Annotated[bool, typer.Option("--watch", help="A table that lives, until Ctrl-C.")]
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Where the merged learner goes.")
