@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[1]
 def in_backticks(text: str) -> list[str]:
     """Everything a Markdown text sets in backticks.
 
-    >>> in_backticks("`onlooker.errors` and `tests/pointers.py`")
-    ['onlooker.errors', 'tests/pointers.py']
+    >>> in_backticks("`onlooker.core.errors` and `tests/pointers.py`")
+    ['onlooker.core.errors', 'tests/pointers.py']
     """
     return re.findall(r"`([^`]+)`", text)
 

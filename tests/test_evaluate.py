@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
-from onlooker.evaluate import Provenance, Score
+from onlooker.evaluation import Provenance, Score
 from streams import QUANTIZERS
 
 WHO = ("ana", "ben", None)

@@ -1,10 +1,19 @@
 """Onlooker learns by watching: a few labels once, then the unlabeled stream alone."""
 
-from onlooker.errors import OnlookerError
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.quantizer import ClosestPair, Doubling
-from onlooker.records import Changes, Ending, Explanation, Prediction, Receipt, Step, Vertices
-from onlooker.similarity import Cosine, Euclidean, HeatKernel
+from onlooker.core.errors import OnlookerError
+from onlooker.core.harmonic import harmonic_solution
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.quantizer import ClosestPair, Doubling
+from onlooker.core.records import (
+    Changes,
+    Ending,
+    Explanation,
+    Prediction,
+    Receipt,
+    Step,
+    Vertices,
+)
+from onlooker.core.similarity import Cosine, Euclidean, HeatKernel
 
 __version__ = "0.1.0"
 
@@ -23,4 +32,5 @@ __all__ = [
     "Receipt",
     "Step",
     "Vertices",
+    "harmonic_solution",
 ]

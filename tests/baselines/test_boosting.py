@@ -5,8 +5,12 @@ import pytest
 
 from baselines.spiral import KERNEL, follow, spiral
 from onlooker import HeatKernel
-from onlooker.baselines.boosting import OnlineSemiBoost, centres_covering, centres_of_quarters
-from onlooker.errors import BadValue, BadVector, NotFound
+from onlooker.baselines.boosting import (
+    OnlineSemiBoost,
+    centres_covering,
+    centres_of_quarters,
+)
+from onlooker.core.errors import BadValue, BadVector, NotFound
 
 COARSE = HeatKernel(bandwidth=1.0, cutoff=0.1)
 SIZE = 600

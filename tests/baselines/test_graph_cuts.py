@@ -7,8 +7,8 @@ from baselines.spiral import KERNEL, follow, spiral
 from onlooker import Doubling, HeatKernel
 from onlooker.baselines.graph_cuts import MaxMarginGraphCuts
 from onlooker.baselines.max_margin import max_margin, soft_labels
-from onlooker.errors import BadValue, LabelConflict
-from onlooker.harmonic import harmonic_solution
+from onlooker.core.errors import BadValue, LabelConflict
+from onlooker.core.harmonic import harmonic_solution
 
 COARSE = HeatKernel(bandwidth=1.0, cutoff=0.1)
 X = np.array([0.0, 1.0, 2.0, 3.0, 4.5])

@@ -7,8 +7,8 @@ from baselines.spiral import KERNEL, follow
 from onlooker import HeatKernel
 from onlooker.baselines.expansion import project
 from onlooker.baselines.manifold_svm import OnlineManifoldSVM
-from onlooker.errors import BadValue
-from onlooker.similarity import Euclidean
+from onlooker.core.errors import BadValue
+from onlooker.core.similarity import Euclidean
 
 COARSE = HeatKernel(bandwidth=1.0, cutoff=0.1)
 PLAIN = {"ridge": 0.1, "graph_weight": 0.5, "rate": 0.5, "cap": False, "replay": False}

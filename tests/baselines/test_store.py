@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker import HeatKernel
-from onlooker.baselines.store import Store, Table, solved
-from onlooker.similarity import Cosine, Euclidean
+from onlooker.baselines.examples import Store, Table, solved
+from onlooker.core.similarity import Cosine, Euclidean
 
 actions = st.lists(st.one_of(st.just("add"), st.integers(0, 10)), max_size=40)
 

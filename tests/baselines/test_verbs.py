@@ -11,8 +11,8 @@ from onlooker.baselines.boosting import OnlineSemiBoost
 from onlooker.baselines.graph_cuts import MaxMarginGraphCuts
 from onlooker.baselines.manifold_svm import OnlineManifoldSVM
 from onlooker.baselines.nearest import NearestNeighbour
-from onlooker.errors import BadName, BadValue, BadVector, WrongVectorLength
-from onlooker.similarity import Cosine
+from onlooker.core.errors import BadName, BadValue, BadVector, WrongVectorLength
+from onlooker.core.similarity import Cosine
 
 LABELED, STREAM = spiral(160, seed=5)
 X = np.array([x for x, _ in STREAM])

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.cli.app import app
 from onlooker.cli.settings import KNOWN, example, settings
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.features import PixelFeatures
 from onlooker.faces.film import Truth
 from onlooker.faces.models import SFACE

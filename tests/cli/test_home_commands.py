@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 from homes import LENGTH, files_with, png, small_learner, stream
 from onlooker.cli.app import app
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.similarity import HeatKernel
 from onlooker.faces import backup as backing_up
 from onlooker.faces.backup import back_up
 from onlooker.faces.features import PixelFeatures
@@ -20,8 +22,6 @@ from onlooker.faces.journal import digest
 from onlooker.faces.people import everybody, merge, rename
 from onlooker.faces.reopening import reopened
 from onlooker.faces.visitors import Visitors
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.similarity import HeatKernel
 
 COMMANDS = (
     "people", "people list", "people rename", "people merge", "people forget", "strangers",

@@ -15,7 +15,7 @@ from onlooker.cli.alerts import Alerts
 from onlooker.cli.app import app
 from onlooker.cli.serving import opened_station
 from onlooker.cli.settings import settings
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.people import rename
 from onlooker.faces.records import Frame
 from onlooker.faces.register import FILE, Register

@@ -8,7 +8,7 @@ import sys
 import cv2
 import pytest
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from services import scene
 
 

@@ -71,7 +71,7 @@ def point(value):
 
 def test_the_merged_view_is_what_uniting_here_gives_and_names_who_is_missing(sites):
     from onlooker.cluster.merged import merged
-    from onlooker.union import Summary, union
+    from onlooker.core.union import Summary, union
 
     here = []
     for name in "ab":

@@ -12,7 +12,7 @@ from onlooker.cluster.parcel import (
     unpacked_delivery,
 )
 from onlooker.cluster.wire import Answer, Delivery, Example
-from onlooker.records import Prediction
+from onlooker.core.records import Prediction
 
 counts = st.integers(0, 2**63 - 1)
 floats = st.floats(allow_nan=False)

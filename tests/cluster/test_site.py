@@ -10,7 +10,7 @@ from onlooker.cluster.pending import Pending
 from onlooker.cluster.sender import Sender
 from onlooker.cluster.site import Site
 from onlooker.cluster.wire import ClusterError, Example, Recipe, Replaced
-from onlooker.errors import BadValue, Incompatible
+from onlooker.core.errors import BadValue, Incompatible
 from onlooker.faces.journal import digest
 from onlooker.faces.keeping import Keeping
 from onlooker.faces.store import NotSaved

@@ -21,7 +21,7 @@ from onlooker import ClosestPair, HeatKernel, OnlineHarmonicLearner, OnlookerErr
 from onlooker.compat import sklearn as module
 from onlooker.compat.bandwidth import auto_bandwidth
 from onlooker.compat.sklearn import HarmonicClassifier, OnlineHarmonicClassifier
-from onlooker.harmonic import harmonic_solution
+from onlooker.core.harmonic import harmonic_solution
 
 EXPECTED_FAILURES = {
     "check_classifiers_classes": (

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from onlooker import walks
+from onlooker.core import walks
 from streams import QUANTIZERS, assert_same_answer, assert_same_state, pair_of_learners
 
 STEPS = 32

@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from onlooker import Cosine, HeatKernel, OnlineHarmonicLearner, OnlookerError, snapshot
-from onlooker.online import BLOCK
+from onlooker import Cosine, HeatKernel, OnlineHarmonicLearner, OnlookerError
+from onlooker.core import snapshot
+from onlooker.core.learner import BLOCK
 from streams import state
 
 KERNEL = HeatKernel(0.5, 1e-3)

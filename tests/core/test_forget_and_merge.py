@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker import ClosestPair, Cosine, Doubling, HeatKernel, OnlineHarmonicLearner
-from onlooker.errors import Incompatible, LabelConflict, NotFound, OnlookerError
+from onlooker.core.errors import Incompatible, LabelConflict, NotFound, OnlookerError
 from streams import state
 
 KERNEL = HeatKernel(0.5, 1e-3)

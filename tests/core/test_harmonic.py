@@ -6,9 +6,9 @@ import scipy.sparse
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from onlooker import harmonic
-from onlooker.errors import BadValue
-from onlooker.harmonic import eliminate, harmonic_solution, laplacian
+from onlooker.core import harmonic
+from onlooker.core.errors import BadValue
+from onlooker.core.harmonic import eliminate, harmonic_solution, laplacian
 from oracle import SOLVERS, walk_gth, walk_mpmath
 
 

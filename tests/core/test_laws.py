@@ -14,12 +14,10 @@ from onlooker import (
     Euclidean,
     HeatKernel,
     OnlineHarmonicLearner,
-    online,
-    sketch,
-    vectors,
 )
-from onlooker.errors import LabelConflict
-from onlooker.vectors import Vectors
+from onlooker.core import learner, sketch, vectors
+from onlooker.core.errors import LabelConflict
+from onlooker.core.vectors import Vectors
 from streams import QUANTIZERS, state
 
 quantizers = st.sampled_from([ClosestPair(), Doubling()])
@@ -228,7 +226,7 @@ def batch_learner(length, dtype, quantizer, distance=None, max_vertices=20):
 @pytest.mark.parametrize("quantizer", QUANTIZERS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("length", [2, 700])
-@pytest.mark.parametrize("count", [1, online.BLOCK, online.BLOCK + 1, 3 * online.BLOCK - 1])
+@pytest.mark.parametrize("count", [1, learner.BLOCK, learner.BLOCK + 1, 3 * learner.BLOCK - 1])
 def test_observe_many_is_a_loop_of_observe(count, length, dtype, quantizer):
     rows = blobs(np.random.default_rng(count), count, length, dtype)
     one, many = (batch_learner(length, dtype, quantizer) for _ in range(2))

@@ -17,9 +17,9 @@ from onlooker import (
     HeatKernel,
     OnlineHarmonicLearner,
     OnlookerError,
-    snapshot,
 )
-from onlooker.errors import Incompatible, SnapshotError, WrongVectorLength
+from onlooker.core import snapshot
+from onlooker.core.errors import Incompatible, SnapshotError, WrongVectorLength
 from streams import QUANTIZERS, assert_same_answer, state
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from onlooker import Cosine, Euclidean, HeatKernel, OnlineHarmonicLearner
-from onlooker.similarity import Distance, squared_distances
+from onlooker.core.similarity import Distance, squared_distances
 
 numbers = st.floats(-10, 10, width=32)
 rows = hnp.arrays(np.float64, (6, 3), elements=numbers)

@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from onlooker import snapshot
-from onlooker.errors import OnlookerError, SnapshotError
+from onlooker.core import snapshot
+from onlooker.core.errors import OnlookerError, SnapshotError
 
 DTYPES = ["bool", "uint8", "int32", "int64", "float32", "float64"]
 HEADER = {"kernel": {"name": "gaussian", "width": 0.5}, "names": ["ana", "José"]}

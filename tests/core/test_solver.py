@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlooker import ClosestPair, HeatKernel, OnlineHarmonicLearner
-from onlooker.solver import Walk, ends
+from onlooker.core.solver import Walk, ends
 from oracle import area, walk_dense, walk_gth, walk_mpmath
 from streams import eliminated
 

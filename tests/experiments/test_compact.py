@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from onlooker import HeatKernel
+from onlooker.core.harmonic import harmonic_solution
 from onlooker.experiments.compact import (
     SINKS,
     Job,
@@ -19,7 +20,6 @@ from onlooker.experiments.compact import (
     table,
     weights,
 )
-from onlooker.harmonic import harmonic_solution
 
 
 @pytest.mark.parametrize("sink", SINKS)

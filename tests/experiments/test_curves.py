@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments.curves import HEADER, WORDS, best_at, operating_points, summarise
 from onlooker.experiments.trial import Row
 

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 import pytest
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments import facebank
 from onlooker.experiments.facebank import faces_cache, find_faces
 from onlooker.experiments.manifest import Picture, read_dataset

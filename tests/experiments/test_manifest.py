@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments.manifest import SHOWN, read_dataset
 from onlooker.faces.film import Truth
 from onlooker.faces.records import FaceBox, Frame

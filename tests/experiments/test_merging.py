@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
+from onlooker.core.union import REFUSED
 from onlooker.experiments.merging import best, compared, finding, points
 from onlooker.experiments.merging_plot import recall_over_cutoffs
 from onlooker.experiments.merging_rows import ONE, SMALL, Row
@@ -26,7 +27,6 @@ from onlooker.experiments.sites import (
     learned,
     recall_at,
 )
-from onlooker.union import REFUSED
 
 PEOPLE = {"ana": 0.0, "ben": 5.0}
 

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments.curves_plot import LOOKS, over_cutoffs, precision_recall
 from onlooker.experiments.methods import METHODS
 from onlooker.experiments.page import drawing

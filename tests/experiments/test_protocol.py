@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments.facebank import Face
 from onlooker.experiments.manifest import Picture
 from onlooker.experiments.protocol import LABELS, RUN, Protocol, plan, turned

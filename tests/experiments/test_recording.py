@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments.appending import Appender, clean
 from onlooker.experiments.manifest import MANIFEST, read_dataset
 from onlooker.experiments.recording import Recorder, Stopped

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlooker import HeatKernel
+from onlooker.core.harmonic import harmonic_solution, laplacian
 from onlooker.experiments import decomposition, regret, regret_words
 from onlooker.experiments.compact import online_compact, weights
 from onlooker.experiments.decomposition import KERNEL, Stream
 from onlooker.experiments.regret import APART, LEARNER, METHODS, Job, Row
 from onlooker.experiments.regret_plot import draw
-from onlooker.harmonic import harmonic_solution, laplacian
 from oracle import LiteralLearner
 
 small = st.integers(0, 1000)

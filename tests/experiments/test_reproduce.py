@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from onlooker.cli.reproducing import report, work
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments import ledger
 from onlooker.experiments.methods import METHODS
 from onlooker.experiments.reproduce import EXPERIMENTS, literal_ms

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments import simulated
 from onlooker.experiments.facebank import Look, _read, look_at
 from onlooker.experiments.manifest import MANIFEST, read_dataset

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlooker.errors import BadValue, BadVector
-from onlooker.faces.calibration import ALIKE, PAIRS_ALIKE, calibrate, rounded
-from onlooker.faces.light import LightCorrected, psi
-from onlooker.similarity import (
+from onlooker.core.errors import BadValue, BadVector
+from onlooker.core.similarity import (
     Cosine,
     Euclidean,
     HeatKernel,
     squared_distances,
     squared_distances_of_all,
 )
+from onlooker.faces.calibration import ALIKE, PAIRS_ALIKE, calibrate, rounded
+from onlooker.faces.light import LightCorrected, psi
 
 seeds = st.integers(0, 2**32)
 rates = st.floats(1e-6, 0.5)

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlooker.errors import BadValue, OnlookerError
+from onlooker.core.errors import BadValue, OnlookerError
 from onlooker.faces.detect import LARGEST, MODEL, Detector, Haar, YuNet, yunet_model
 from onlooker.faces.recipe import ModelError
 from onlooker.faces.records import FaceBox

@@ -12,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker import OnlookerError
-from onlooker.faces.embedding import TEMPLATE, CannotAlign, EmbeddingFeatures, aligned, similarity
+from onlooker.faces.embedding import (
+    TEMPLATE,
+    CannotAlign,
+    EmbeddingFeatures,
+    aligned,
+    similarity,
+)
 from onlooker.faces.recipe import ModelError, read_recipe
 from onlooker.faces.records import FaceBox
 from tiny_onnx import block_means

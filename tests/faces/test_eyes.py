@@ -8,7 +8,7 @@ import pytest
 
 from onlooker.cli.building import eyes_of
 from onlooker.cli.settings import settings
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.detect import Haar, YuNet
 from onlooker.faces.eyes import Eyes
 from onlooker.faces.features import PixelFeatures

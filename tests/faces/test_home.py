@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from homes import QUANTIZERS, files_with, png, small_learner, stream
 from onlooker import OnlineHarmonicLearner
-from onlooker.errors import BadValue, Incompatible, LabelConflict, NotFound
+from onlooker.core.errors import BadValue, Incompatible, LabelConflict, NotFound
 from onlooker.faces.ballast import Ballast
 from onlooker.faces.home import Home
 from onlooker.faces.journal import digest

@@ -15,7 +15,15 @@ import pytest
 
 from onlooker.faces import models
 from onlooker.faces.download import DownloadError
-from onlooker.faces.models import REGISTRY, SFACE, Model, fetch, find_model, installed, verify
+from onlooker.faces.models import (
+    REGISTRY,
+    SFACE,
+    Model,
+    fetch,
+    find_model,
+    installed,
+    verify,
+)
 from onlooker.faces.recipe import ModelError
 
 CONTENT = np.random.default_rng(5).bytes(1_000_003)

@@ -14,7 +14,7 @@ import pytest
 
 from homes import LENGTH, small_learner
 from mosquitto import PASSWORD, USER, Mosquitto, free_port, listening
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.broker import Broker
 from onlooker.faces.home import Home
 from onlooker.faces.messenger import WAITING

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.detect import YuNet
 from onlooker.faces.quality import Gate, sharpness
 from onlooker.faces.records import FaceBox, Refusal

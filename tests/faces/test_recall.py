@@ -5,7 +5,7 @@ import pytest
 
 from homes import LENGTH, files_with, png, small_learner
 from onlooker import HeatKernel
-from onlooker.errors import NotFound
+from onlooker.core.errors import NotFound
 from onlooker.faces.home import Home
 from onlooker.faces.keeping import Keeping
 from onlooker.faces.recall import STEPS, RecallableStrangers

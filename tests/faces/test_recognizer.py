@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
+from onlooker.core.similarity import squared_distances
 from onlooker.faces import enrolment
 from onlooker.faces.detect import YuNet
 from onlooker.faces.features import PixelFeatures
@@ -20,7 +21,6 @@ from onlooker.faces.recognizer import FaceRecognizer
 from onlooker.faces.records import FaceBox, Frame, Refusal
 from onlooker.faces.simulate import scenario, write_video
 from onlooker.faces.sources import frames_from
-from onlooker.similarity import squared_distances
 
 DARK = Refusal("too dark", 3.0, 40.0)
 

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 import pytest
 
-from onlooker.errors import BadValue, NotFound
+from onlooker.core.errors import BadValue, NotFound
 from onlooker.faces import orl
 from onlooker.faces.film import living
 from onlooker.faces.morph import GHOST

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces import shots
 from onlooker.faces.addresses import SCENARIOS, Kind, SourceError, addresses_of
 from onlooker.faces.simulate import FRAMES, scenario

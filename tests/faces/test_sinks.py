@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker import OnlookerError, Prediction
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.draw import NAMED, NOBODY, REFUSED, UNSURE, annotated
 from onlooker.faces.labels import plain
 from onlooker.faces.records import FaceBox, Frame, Refusal, Sighting

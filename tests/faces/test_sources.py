@@ -19,7 +19,7 @@ import cv2
 import numpy as np
 import pytest
 
-from onlooker.errors import BadValue, OnlookerError
+from onlooker.core.errors import BadValue, OnlookerError
 from onlooker.faces.addresses import addresses_of
 from onlooker.faces.pictures import PictureError, read_picture
 from onlooker.faces.sources import SourceError, frames_from

@@ -6,11 +6,11 @@ import threading
 import numpy as np
 import pytest
 
+from onlooker.core.records import Entry
 from onlooker.faces.journal import Event, as_change, data_of, written
 from onlooker.faces.ledger import AT_ONCE, Ledger
 from onlooker.faces.snapshots import to_keep
 from onlooker.faces.store import MIGRATIONS, NotSaved, Store, StoreDamaged, StoreError
-from onlooker.records import Entry
 
 
 @pytest.fixture

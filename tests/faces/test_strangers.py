@@ -13,7 +13,14 @@ from scipy.sparse.csgraph import connected_components
 
 from homes import LENGTH, files_with, png, small_learner, stream
 from onlooker import HeatKernel
-from onlooker.errors import BadName, BadValue, BadVector, LabelConflict, NotFound, WrongVectorLength
+from onlooker.core.errors import (
+    BadName,
+    BadValue,
+    BadVector,
+    LabelConflict,
+    NotFound,
+    WrongVectorLength,
+)
 from onlooker.faces import strangers_file
 from onlooker.faces.cards import FACES
 from onlooker.faces.correction import learned_only_through, wrong

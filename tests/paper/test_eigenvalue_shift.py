@@ -5,7 +5,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.harmonic import harmonic_solution, laplacian
+from onlooker.core.harmonic import harmonic_solution, laplacian
 
 
 def symmetric(seed, n):

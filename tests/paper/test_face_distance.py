@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
+from onlooker.core.similarity import squared_distances, squared_gaps, squared_norms
 from onlooker.faces.light import LightCorrected, psi
-from onlooker.similarity import squared_distances, squared_gaps, squared_norms
 
 SIDE = 12
 DISTANCE = LightCorrected(SIDE)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.harmonic import harmonic_solution
+from onlooker.core.harmonic import harmonic_solution
 
 POINTS = st.lists(
     st.tuples(st.integers(0, 12), st.integers(0, 12)), min_size=3, max_size=9, unique=True

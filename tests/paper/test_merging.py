@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
-from onlooker.errors import BadValue, Incompatible, LabelConflict, WrongVectorLength
-from onlooker.records import State
-from onlooker.union import Summary, union
+from onlooker.core.errors import BadValue, Incompatible, LabelConflict, WrongVectorLength
+from onlooker.core.records import State
+from onlooker.core.union import Summary, union
 from oracle import walk_gth
 from streams import state
 

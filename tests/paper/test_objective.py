@@ -6,7 +6,7 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.harmonic import harmonic_solution, laplacian
+from onlooker.core.harmonic import harmonic_solution, laplacian
 
 LABELS = np.array([1.0, -1.0, 0.0, 0.0, 0.0, 0.0])
 LABELED = LABELS != 0

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.harmonic import harmonic_solution
+from onlooker.core.harmonic import harmonic_solution
 
 WEIGHTS = np.array(
     [

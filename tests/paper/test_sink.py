@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlooker.harmonic import harmonic_solution
+from onlooker.core.harmonic import harmonic_solution
 
 POSITIVE = st.floats(1e-6, 1e6)
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
+from onlooker.core.records import Prediction
 from onlooker.faces.records import FaceBox, Frame, Refusal, Sighting
-from onlooker.records import Prediction
 from onlooker.web.answers import state_of
 from services import API, SOCKETS, photo, scene, teach
 from waiting import eventually

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onlooker.arrays import Floats
-from onlooker.records import Prediction
+from onlooker.core.checks import Floats
+from onlooker.core.records import Prediction
 
 
 def nobody(names: Sequence[str]) -> Prediction:

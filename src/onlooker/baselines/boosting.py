@@ -17,14 +17,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.arrays import Floats, Slots, slots_where
 from onlooker.baselines.answers import by_votes, sums
-from onlooker.baselines.store import Store
+from onlooker.baselines.examples import Store
 from onlooker.baselines.votes import Rule, Votes, semi_boost, strict
-from onlooker.checks import as_name, as_number, as_rows
-from onlooker.errors import BadValue, NotFound
-from onlooker.records import Prediction
-from onlooker.similarity import HeatKernel
+from onlooker.core.checks import Floats, Slots, as_name, as_number, as_rows, slots_where
+from onlooker.core.errors import BadValue, NotFound
+from onlooker.core.records import Prediction
+from onlooker.core.similarity import HeatKernel
 
 Pseudo = Literal["graph", "strict"]
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from onlooker.arrays import Floats, opened
-from onlooker.baselines.store import Table, solved
-from onlooker.similarity import HeatKernel
+from onlooker.baselines.examples import Table, solved
+from onlooker.core.checks import Floats, opened
+from onlooker.core.similarity import HeatKernel
 
 
 class Expansion:

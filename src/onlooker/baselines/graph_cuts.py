@@ -8,16 +8,15 @@ of the learner: its quantizer decides which vertices there are and how much each
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlooker.arrays import Floats, opened
 from onlooker.baselines.answers import by_margins, nobody
+from onlooker.baselines.examples import Store, Table
 from onlooker.baselines.max_margin import is_kept, max_margin, soft_labels
-from onlooker.baselines.store import Store, Table
-from onlooker.checks import as_number
-from onlooker.harmonic import harmonic_solution
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.quantizer import Quantizer
-from onlooker.records import Prediction, Vertices
-from onlooker.similarity import HeatKernel
+from onlooker.core.checks import Floats, as_number, opened
+from onlooker.core.harmonic import harmonic_solution
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.quantizer import Quantizer
+from onlooker.core.records import Prediction, Vertices
+from onlooker.core.similarity import HeatKernel
 
 
 class MaxMarginGraphCuts:

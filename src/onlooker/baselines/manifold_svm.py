@@ -17,13 +17,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.arrays import Floats
 from onlooker.baselines.answers import by_margins, nobody
+from onlooker.baselines.examples import Query, Store, Table
 from onlooker.baselines.expansion import Expansion
-from onlooker.baselines.store import Query, Store, Table
-from onlooker.checks import as_name, as_number
-from onlooker.records import Prediction
-from onlooker.similarity import HeatKernel
+from onlooker.core.checks import Floats, as_name, as_number
+from onlooker.core.records import Prediction
+from onlooker.core.similarity import HeatKernel
 
 UNLABELED = -1
 

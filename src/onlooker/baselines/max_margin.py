@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlooker.arrays import Floats, Slots, slots_where
-from onlooker.baselines.store import solved
+from onlooker.baselines.examples import solved
+from onlooker.core.checks import Floats, Slots, slots_where
 
 SWEEPS = 200
 """At most this often over all coefficients; some ten are usual, and fewer from a good start."""

@@ -3,10 +3,10 @@
 from numpy.typing import ArrayLike
 
 from onlooker.baselines.answers import by_votes, sums
-from onlooker.baselines.store import Store
-from onlooker.checks import as_name
-from onlooker.records import Prediction
-from onlooker.similarity import HeatKernel
+from onlooker.baselines.examples import Store
+from onlooker.core.checks import as_name
+from onlooker.core.records import Prediction
+from onlooker.core.similarity import HeatKernel
 
 
 class NearestNeighbour:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker.arrays import Floats, Slots
+from onlooker.core.checks import Floats, Slots
 
 LARGEST_SUM = 700.0
 """Where exp ends in float64. The step was cut at lam_max long before."""

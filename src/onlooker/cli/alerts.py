@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.messenger import Messenger
 from onlooker.faces.webhook import Webhook
 

@@ -22,7 +22,7 @@ from onlooker.cli.reproduce import reproduce
 from onlooker.cli.serve import serve
 from onlooker.cli.strangers import strangers
 from onlooker.cli.watch import watch
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 
 __all__ = ["app"]
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments.recording import Stopped
 from onlooker.faces.records import Pixels
 

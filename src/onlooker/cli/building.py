@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from onlooker.cli.settings import Settings
-from onlooker.errors import BadValue, Incompatible
+from onlooker.core.errors import BadValue, Incompatible
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.similarity import HeatKernel
 from onlooker.faces.eyes import Eyes
 from onlooker.faces.pipeline import undisturbed
 from onlooker.faces.recognizer import FaceRecognizer
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.similarity import HeatKernel
 
 Enrol = Callable[[FaceRecognizer], object]
 

@@ -10,7 +10,6 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from onlooker.arrays import Floats, Rows
 from onlooker.cli.building import existing_folder, eyes_of
 from onlooker.cli.options import (
     DetectorOption,
@@ -21,7 +20,9 @@ from onlooker.cli.options import (
     one_line,
 )
 from onlooker.cli.settings import settings
-from onlooker.errors import BadValue
+from onlooker.core.checks import Floats, Rows
+from onlooker.core.errors import BadValue
+from onlooker.core.similarity import squared_distances_of_all
 from onlooker.experiments.facebank import Face, find_faces
 from onlooker.experiments.manifest import Picture
 from onlooker.experiments.plots import FORMATS
@@ -30,7 +31,6 @@ from onlooker.faces.calibration import Calibration, calibrate
 from onlooker.faces.enrolment import people_in
 from onlooker.faces.eyes import Eyes
 from onlooker.faces.pictures import SUFFIXES
-from onlooker.similarity import squared_distances_of_all
 
 MOST = 5000
 """Strangers that are looked at: all pairs of them are compared."""

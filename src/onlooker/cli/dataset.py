@@ -17,7 +17,7 @@ from onlooker.cli.building import eyes_of
 from onlooker.cli.options import DetectorOption, one_line
 from onlooker.cli.settings import settings
 from onlooker.cli.watch import INTERRUPTED, SourcesArgument
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments.appending import ASIDE
 from onlooker.experiments.manifest import Dataset, read_dataset
 from onlooker.experiments.recording import Recorder, Stopped

@@ -15,7 +15,7 @@ import typer
 import onlooker
 from onlooker.cli.options import one_line
 from onlooker.cli.settings import Settings, example, settings, settings_file
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 from onlooker.faces.detect import MODEL, yunet_model
 from onlooker.faces.models import cache_folder, find_model, installed
 

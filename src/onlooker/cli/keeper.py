@@ -8,9 +8,9 @@ from types import TracebackType
 from typing import Self
 
 from onlooker.cli.options import one_line
-from onlooker.errors import SnapshotError
+from onlooker.core.errors import SnapshotError
+from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.faces.pipeline import undisturbed
-from onlooker.online import OnlineHarmonicLearner
 
 
 class Keeper:

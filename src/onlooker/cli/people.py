@@ -5,7 +5,13 @@ from typing import Annotated
 
 import typer
 
-from onlooker.cli.opening import HomeOption, NameArgument, opened, opened_with_strangers, print_row
+from onlooker.cli.opening import (
+    HomeOption,
+    NameArgument,
+    opened,
+    opened_with_strangers,
+    print_row,
+)
 from onlooker.faces.people import everybody, merge, rename
 
 people = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

@@ -10,7 +10,7 @@ import typer
 from onlooker.cli.engines import engine
 from onlooker.cli.options import DetectorOption, FeaturesOption, ModelOption
 from onlooker.cli.settings import settings
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.eyes import Eyes
 
 NEEDED = ("matplotlib", "sklearn")

@@ -9,13 +9,13 @@ from onlooker.cli.alerts import Alerts
 from onlooker.cli.building import Workshop, existing_folder, eyes_of
 from onlooker.cli.opening import tell_left_out
 from onlooker.cli.settings import Settings
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
+from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.faces.enrolment import Enrolment, Example, people_in
 from onlooker.faces.eyes import Eyes
 from onlooker.faces.home import Home
 from onlooker.faces.register import Register
 from onlooker.faces.visitors import Visitors
-from onlooker.online import OnlineHarmonicLearner
 from onlooker.web.memory import share_one_heap
 from onlooker.web.sight import Sight
 from onlooker.web.station import Station

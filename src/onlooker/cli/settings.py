@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from onlooker.checks import as_number
-from onlooker.errors import BadValue
+from onlooker.core.checks import as_number
+from onlooker.core.errors import BadValue
 
 FILE = "onlooker.toml"
 FILE_VARIABLE = "ONLOOKER_SETTINGS"

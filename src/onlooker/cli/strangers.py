@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from onlooker.cli.opening import HomeOption, NameArgument, opened_with_strangers, print_row
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.cards import Card
 
 strangers = typer.Typer(no_args_is_help=True, rich_markup_mode=None)

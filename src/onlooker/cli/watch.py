@@ -25,7 +25,8 @@ from onlooker.cli.options import (
     one_line,
 )
 from onlooker.cli.settings import Settings, settings
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
+from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.faces.display import Display
 from onlooker.faces.pipeline import run
 from onlooker.faces.recognizer import FaceRecognizer
@@ -33,7 +34,6 @@ from onlooker.faces.records import Frame, Sighting
 from onlooker.faces.sinks import AnnotatedVideo, CsvFile, JsonLines, Sink
 from onlooker.faces.sources import Counts, frames_from
 from onlooker.faces.summary import Summary
-from onlooker.online import OnlineHarmonicLearner
 
 INTERRUPTED = 130
 

@@ -30,7 +30,7 @@ from onlooker.cluster.parcel import (
 )
 from onlooker.cluster.site import Site
 from onlooker.cluster.wire import ClusterError, Delivery, Example, Hello, Recipe
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 from onlooker.faces.keeping import Keeping
 from onlooker.faces.lock import HomeInUse
 from onlooker.faces.store import StoreError

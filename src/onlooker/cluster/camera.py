@@ -12,7 +12,7 @@ from onlooker.cluster.config import Camera
 from onlooker.cluster.line import Line, Sent
 from onlooker.cluster.sender import Sender
 from onlooker.cluster.wire import Replaced
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 from onlooker.faces.addresses import Kind, addresses_of
 from onlooker.faces.eyes import Eyes
 from onlooker.faces.records import Frame

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from onlooker.checks import as_number
 from onlooker.cluster.config import SCALES, SHARED, Camera, Config, SiteConfig
-from onlooker.errors import BadValue
+from onlooker.core.checks import as_number
+from onlooker.core.errors import BadValue
 from onlooker.faces.eyes import Eyes
 
 _NAME = re.compile(r"[\w.-]{1,64}")

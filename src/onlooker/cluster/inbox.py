@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from onlooker.cluster.kept import Kept
 from onlooker.cluster.wire import Answer, Delivery, Example, Hello, Replaced
-from onlooker.errors import BadValue, OnlookerError
+from onlooker.core.errors import BadValue, OnlookerError
+from onlooker.core.union import REFUSED
 from onlooker.faces.store import StoreError
-from onlooker.union import REFUSED
 
 REMEMBERED = 64
 """Answers per sender that can be given again word by word; older ones are asked anew."""

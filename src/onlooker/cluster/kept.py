@@ -10,10 +10,10 @@ from dataclasses import replace
 from os import PathLike
 
 from onlooker.cluster.wire import Example
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.records import Prediction
 from onlooker.faces.home import Home
 from onlooker.faces.keeping import Keeping
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.records import Prediction
 
 NEVER = 2**62
 

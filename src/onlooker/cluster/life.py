@@ -7,7 +7,7 @@ from pathlib import Path
 
 from onlooker.cluster.kept import Kept
 from onlooker.cluster.wire import Recipe
-from onlooker.errors import Incompatible
+from onlooker.core.errors import Incompatible
 from onlooker.faces.keeping import Keeping
 from onlooker.faces.lock import HomeInUse
 from onlooker.faces.store import StoreError

@@ -16,9 +16,9 @@ import ray
 from onlooker.cluster.actor import told
 from onlooker.cluster.line import Lost
 from onlooker.cluster.wire import ClusterError, Knowledge
-from onlooker.errors import Incompatible, LabelConflict, OnlookerError
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.union import Summary, union
+from onlooker.core.errors import Incompatible, LabelConflict, OnlookerError
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.union import Summary, union
 
 ANSWER_WITHIN = 10.0
 

@@ -7,10 +7,10 @@ counts, and how the other one ended.
 import threading
 from collections import deque
 
-from onlooker.checks import as_number
 from onlooker.cluster.line import Sent
 from onlooker.cluster.window import Window
 from onlooker.cluster.wire import Answer, ClusterError, Example
+from onlooker.core.checks import as_number
 
 
 class Outbox:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from onlooker.cluster.wire import Answer, Delivery, Example
-from onlooker.records import Prediction
+from onlooker.core.records import Prediction
 
 Batch: TypeAlias = tuple[str, int, list[Example], int]
 """Sender, session, examples, and up to where the sender was acknowledged."""

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from onlooker.cluster.config import Config
 from onlooker.cluster.wire import Label
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.recognizer import FaceRecognizer
 from onlooker.faces.register import Register
 

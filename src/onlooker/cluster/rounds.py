@@ -21,7 +21,7 @@ from onlooker.cluster.line import Lost
 from onlooker.cluster.pending import Pending
 from onlooker.cluster.site_state import SiteState, away, seen
 from onlooker.cluster.wire import Label, SiteReceipt
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 
 ANSWER_WITHIN = 10.0
 FORGET_WITHIN = 60.0

@@ -26,10 +26,10 @@ from onlooker.cluster.wire import (
     SiteReceipt,
     Taught,
 )
-from onlooker.errors import NotFound, OnlookerError
+from onlooker.core.errors import NotFound, OnlookerError
+from onlooker.core.records import Explanation, Prediction
 from onlooker.faces.keeping import Keeping
 from onlooker.faces.store import StoreError
-from onlooker.records import Explanation, Prediction
 
 
 class Site:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from onlooker.checks import as_number
 from onlooker.cluster.wire import Example
+from onlooker.core.checks import as_number
 
 
 class Window:

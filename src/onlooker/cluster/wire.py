@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.quantizer import Quantizer
+from onlooker.core.records import Prediction, State
+from onlooker.core.similarity import HeatKernel
 from onlooker.faces.keeping import Forgotten
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.quantizer import Quantizer
-from onlooker.records import Prediction, State
-from onlooker.similarity import HeatKernel
 
 
 class ClusterError(OnlookerError):

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from onlooker.arrays import Rows
-from onlooker.errors import BadValue
+from onlooker.core.checks import Rows
+from onlooker.core.errors import BadValue
 
 NEIGHBOURS = 10
 """Neighbours that should matter to an example."""

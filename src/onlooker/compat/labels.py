@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 
 Labels = NDArray[Any]
 

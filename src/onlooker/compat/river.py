@@ -9,14 +9,13 @@ import numpy as np
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
-from onlooker.arrays import Rows
-from onlooker.checks import as_vector
 from onlooker.compat.translation import Names, as_quantizer, teach_latest
-from onlooker.errors import BadVector
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.quantizer import Quantizer
-from onlooker.records import Vertices
-from onlooker.similarity import HeatKernel
+from onlooker.core.checks import Rows, as_vector
+from onlooker.core.errors import BadVector
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.quantizer import Quantizer
+from onlooker.core.records import Vertices
+from onlooker.core.similarity import HeatKernel
 
 Features = dict[FeatureName, Any]
 
@@ -148,8 +147,8 @@ def _numbers(x: Features) -> dict[FeatureName, float]:
     >>> _numbers({"town": "Ulm"})
     Traceback (most recent call last):
     ...
-    onlooker.errors.BadVector: feature 'town' is 'Ulm', not a finite number; encode or impute it \
-first, e.g. with river.preprocessing
+    onlooker.core.errors.BadVector: feature 'town' is 'Ulm', not a finite number; encode or \
+impute it first, e.g. with river.preprocessing
     """
     values = {}
     for feature, value in x.items():

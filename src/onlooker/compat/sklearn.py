@@ -28,15 +28,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from onlooker.arrays import Floats, Rows
-from onlooker.checks import as_number, as_rows
 from onlooker.compat.bandwidth import auto_bandwidth
 from onlooker.compat.labels import Labels, all_nobody, need_a_label, read_labels, union
 from onlooker.compat.translation import Names, as_quantizer, teach_latest
-from onlooker.harmonic import harmonic_solution
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.quantizer import Quantizer
-from onlooker.similarity import HeatKernel
+from onlooker.core.checks import Floats, Rows, as_number, as_rows
+from onlooker.core.harmonic import harmonic_solution
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.quantizer import Quantizer
+from onlooker.core.similarity import HeatKernel
 
 FLOATS = (np.float64, np.float32)
 """Types of rows that are kept as they come."""

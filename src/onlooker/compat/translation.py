@@ -6,9 +6,9 @@ from typing import Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
-from onlooker.errors import BadValue, LabelConflict
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.quantizer import ClosestPair, Doubling, Quantizer
+from onlooker.core.errors import BadValue, LabelConflict
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.quantizer import ClosestPair, Doubling, Quantizer
 
 Label = TypeVar("Label", bound=Hashable)
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 import cv2
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments.manifest import COLUMNS, MANIFEST, read_dataset
 from onlooker.faces.pipeline import undisturbed
 from onlooker.faces.records import Pixels

@@ -22,7 +22,7 @@ from rich.table import Table
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.baselines.nearest import NearestNeighbour
-from onlooker.evaluate import Score
+from onlooker.evaluation import Score
 from onlooker.experiments.page import share
 from onlooker.experiments.report import write_report
 from onlooker.faces.detect import Detector, YuNet

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from onlooker import Doubling, HeatKernel
+from onlooker.core.graph import Graph
+from onlooker.core.harmonic import harmonic_solution
 from onlooker.experiments.parallel import spread
-from onlooker.graph import Graph
-from onlooker.harmonic import harmonic_solution
 
 Floats = NDArray[np.float64]
 

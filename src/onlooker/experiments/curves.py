@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import NamedTuple
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments.page import share
 from onlooker.experiments.trial import Row
 

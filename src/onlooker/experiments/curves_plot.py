@@ -15,7 +15,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-from onlooker.experiments.curves import Point, Scene, by_method, by_scene, summarise, with_one_n_g
+from onlooker.experiments.curves import (
+    Point,
+    Scene,
+    by_method,
+    by_scene,
+    summarise,
+    with_one_n_g,
+)
 from onlooker.experiments.methods import LEARNERS
 from onlooker.experiments.plots import COLOURS, GREY, STYLE
 from onlooker.experiments.trial import Row

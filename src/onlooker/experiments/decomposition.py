@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from onlooker import Doubling, HeatKernel, OnlineHarmonicLearner
+from onlooker.core.harmonic import harmonic_solution, laplacian
 from onlooker.experiments.compact import follow
-from onlooker.harmonic import harmonic_solution, laplacian
 
 Floats = NDArray[np.float64]
 

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 from onlooker.experiments.manifest import Picture, refuse
 from onlooker.experiments.parallel import spread
 from onlooker.faces.embedding import CannotAlign

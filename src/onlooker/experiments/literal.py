@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from onlooker import OnlineHarmonicLearner
-from onlooker.arrays import Floats, Rows
-from onlooker.similarity import squared_distances_of_all
+from onlooker.core.checks import Floats, Rows
+from onlooker.core.similarity import squared_distances_of_all
 
 AllPairs = Callable[[Floats], Floats]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 
 MANIFEST = "manifest.csv"
 COLUMNS = ("set", "camera", "person", "frame", "path")

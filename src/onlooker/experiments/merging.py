@@ -8,7 +8,15 @@ from collections.abc import Iterable, Sequence
 from statistics import mean
 
 from onlooker.experiments.merging_plot import Point, recall_over_cutoffs
-from onlooker.experiments.merging_rows import ONE, PRECISION, QUANTIZERS, SMALL, Job, Row, measure
+from onlooker.experiments.merging_rows import (
+    ONE,
+    PRECISION,
+    QUANTIZERS,
+    SMALL,
+    Job,
+    Row,
+    measure,
+)
 from onlooker.experiments.page import share
 from onlooker.experiments.parallel import spread
 from onlooker.experiments.section import Section

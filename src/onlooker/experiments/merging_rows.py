@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from onlooker import ClosestPair, Doubling, OnlineHarmonicLearner
+from onlooker.core.union import union
 from onlooker.experiments.protocol import Step, plan
 from onlooker.experiments.sites import (
     MERGES,
@@ -22,7 +23,6 @@ from onlooker.experiments.sites import (
     recall_at,
 )
 from onlooker.experiments.trial import Trial, material
-from onlooker.union import union
 
 LEARNED = 0.75
 """The share of a stream that is learned from; the rest is held out."""

@@ -8,15 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
-from onlooker.baselines.boosting import OnlineSemiBoost, centres_covering, centres_of_quarters
+from onlooker.baselines.boosting import (
+    OnlineSemiBoost,
+    centres_covering,
+    centres_of_quarters,
+)
 from onlooker.baselines.graph_cuts import MaxMarginGraphCuts
 from onlooker.baselines.manifold_svm import OnlineManifoldSVM
 from onlooker.baselines.nearest import NearestNeighbour
-from onlooker.evaluate import Provenance
+from onlooker.core.records import Prediction
+from onlooker.evaluation import Provenance
 from onlooker.experiments.protocol import Step
 from onlooker.experiments.rivals import label_spreading, offline_exact
 from onlooker.experiments.stream import Stopwatch, Stream
-from onlooker.records import Prediction
 
 Names = tuple[str | None, ...]
 """What the faces of a step were called; empty where there was none, or where it was labeled."""

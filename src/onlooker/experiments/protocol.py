@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments.facebank import Face
 from onlooker.experiments.manifest import Picture, refuse
 from onlooker.faces.records import FaceBox

@@ -13,8 +13,8 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from onlooker.checks import as_number
-from onlooker.errors import BadValue
+from onlooker.core.checks import as_number
+from onlooker.core.errors import BadValue
 from onlooker.experiments.appending import Appender, clean
 from onlooker.faces.enrolment import Detect, Judge
 from onlooker.faces.records import FaceBox, Frame, Pixels

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from matplotlib.figure import Figure
 
-from onlooker.evaluate import Score
+from onlooker.evaluation import Score
 from onlooker.experiments.page import document, drawing, paragraphs, share, table
 from onlooker.faces.records import Pixels
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from onlooker import OnlineHarmonicLearner
+from onlooker.core.similarity import squared_distances_of_all
 from onlooker.experiments.agreement import agreement
 from onlooker.experiments.curves import WORDS, operating_points
 from onlooker.experiments.curves_plot import over_cutoffs, precision_recall
@@ -22,7 +23,6 @@ from onlooker.experiments.setup import Setup
 from onlooker.experiments.sizes_plot import by_size
 from onlooker.experiments.stream import Stopwatch
 from onlooker.experiments.trial import BANDWIDTHS, Row, Trial, material
-from onlooker.similarity import squared_distances_of_all
 
 Result = tuple[Section, list[Row]]
 PRECISION = 0.995

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from sklearn.semi_supervised import LabelSpreading
 
 from onlooker import HeatKernel, Prediction
+from onlooker.core.harmonic import Weights, harmonic_solution
+from onlooker.core.similarity import squared_distances_of_all
 from onlooker.experiments.stream import Stream, Vectors
-from onlooker.harmonic import Weights, harmonic_solution
-from onlooker.similarity import squared_distances_of_all
 
 SPARSE = 0.05
 """Similarities of which a smaller share is above the cutoff are kept as a sparse matrix."""

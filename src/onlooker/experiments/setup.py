@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments.facebank import find_faces
 from onlooker.experiments.manifest import Dataset, read_dataset
 from onlooker.experiments.methods import METHODS

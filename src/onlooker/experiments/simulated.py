@@ -19,8 +19,8 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from onlooker.checks import as_number
-from onlooker.errors import BadValue
+from onlooker.core.checks import as_number
+from onlooker.core.errors import BadValue
 from onlooker.experiments.manifest import MANIFEST
 from onlooker.experiments.parallel import spread
 from onlooker.faces import film, morph, orl, scenery, simulate

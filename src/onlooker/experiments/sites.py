@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker import OnlineHarmonicLearner
-from onlooker.evaluate import Score
+from onlooker.core.records import Prediction
+from onlooker.core.union import REFUSED, Summary, union
+from onlooker.evaluation import Score
 from onlooker.experiments.methods import follow, nothing
 from onlooker.experiments.protocol import RUN, Step
-from onlooker.records import Prediction
-from onlooker.union import REFUSED, Summary, union
 
 SITES = 8
 DEALS = ("segments", "turns", "shared")

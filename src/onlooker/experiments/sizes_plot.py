@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.experiments.curves import by_scene, summarise
 from onlooker.experiments.curves_plot import GREEN, ORANGE, PURPLE, SKY, title
 from onlooker.experiments.plots import COLOURS, GREY, STYLE

@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from onlooker.arrays import Floats
+from onlooker.core.checks import Floats
 from onlooker.experiments.plots import GREY, STYLE
 from onlooker.faces.calibration import Calibration
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from onlooker import HeatKernel
-from onlooker.evaluate import Score
+from onlooker.evaluation import Score
 from onlooker.experiments.facebank import find_faces
 from onlooker.experiments.manifest import read_dataset
 from onlooker.experiments.methods import METHODS, Names

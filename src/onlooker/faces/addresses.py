@@ -10,7 +10,7 @@ from glob import glob
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 from onlooker.faces.pictures import SUFFIXES
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from zlib import crc32
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.store import Store, StoreDamaged
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -36,7 +36,7 @@ def as_png(picture: object) -> bytes:
     >>> as_png(b"GIF89a")
     Traceback (most recent call last):
     ...
-    onlooker.errors.BadValue: a picture is kept as PNG of at most 4194304 bytes, got b'GIF89a'
+    onlooker.core.errors.BadValue: a picture is kept as PNG of at most 4194304 bytes, got b'GIF89a'
     """
     good = isinstance(picture, bytes) and picture.startswith(PNG) and len(picture) <= LARGEST
     if isinstance(picture, bytes) and good:

@@ -5,6 +5,8 @@ from secrets import randbits
 
 from numpy.typing import ArrayLike
 
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.records import Explanation, Prediction, Vertices
 from onlooker.faces.album import Album
 from onlooker.faces.chronicle import Chronicle
 from onlooker.faces.closing import Closing
@@ -12,8 +14,6 @@ from onlooker.faces.durable import Durable
 from onlooker.faces.journal import Event
 from onlooker.faces.keeping import Health
 from onlooker.faces.store import NotSaved
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.records import Explanation, Prediction, Vertices
 
 
 class Asked(Closing):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from onlooker.errors import BadValue, OnlookerError
+from onlooker.core.errors import BadValue, OnlookerError
 from onlooker.faces.journal import digest
 from onlooker.faces.lock import Lock
 from onlooker.faces.reopening import reopened

@@ -17,7 +17,7 @@ from paho.mqtt.client import Client, MQTTMessageInfo, MQTTv311
 from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.reasoncodes import ReasonCode
 
-from onlooker.errors import BadValue, OnlookerError
+from onlooker.core.errors import BadValue, OnlookerError
 
 KEEPALIVE = 30
 """Seconds between two signs of life; after one and a half times that we are taken for dead."""
@@ -37,7 +37,7 @@ class Broker:
     >>> Broker.at("mqtt://ana:secret@10.0.0.5")
     Traceback (most recent call last):
     ...
-    onlooker.errors.BadValue: a broker has an address like mqtt://user@10.0.0.5:1883/onlooker, ...
+    onlooker.core.errors.BadValue: a broker has an address like mqtt://user@10.0.0.5:1883...
     """
 
     host: str

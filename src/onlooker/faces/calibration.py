@@ -16,10 +16,9 @@ from math import exp, floor, log, log10, sqrt
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.arrays import Floats, Slots
-from onlooker.checks import as_number, as_rows
-from onlooker.errors import BadValue
-from onlooker.similarity import Distance, squared_distances_of_all
+from onlooker.core.checks import Floats, Slots, as_number, as_rows
+from onlooker.core.errors import BadValue
+from onlooker.core.similarity import Distance, squared_distances_of_all
 
 ALIKE = 1e-6
 """The similarity that two strangers hardly ever have."""
@@ -67,7 +66,7 @@ def calibrate(
     strangers: a vector each, of different people; the more the better, hundreds at least.
     vertices: how many faces the learner keeps when its budget is full.
 
-    >>> from onlooker.similarity import Euclidean
+    >>> from onlooker.core.similarity import Euclidean
     >>> crowd = np.random.default_rng(0).normal(size=(300, 16))
     >>> chosen = calibrate(crowd, Euclidean(), rate=0.05)
     >>> round(chosen.bandwidth, 2), chosen.rate <= 0.05

@@ -7,12 +7,11 @@ from math import isfinite
 
 import numpy as np
 
-from onlooker.arrays import Rows
-from onlooker.checks import is_number
-from onlooker.errors import BadValue, NotFound
+from onlooker.core.checks import Rows, is_number
+from onlooker.core.errors import BadValue, NotFound
+from onlooker.core.records import State
+from onlooker.core.similarity import HeatKernel
 from onlooker.faces.groups import Place
-from onlooker.records import State
-from onlooker.similarity import HeatKernel
 
 FACES = 4
 """How many faces a card keeps at most."""

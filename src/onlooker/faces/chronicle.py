@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
 
-from onlooker.errors import SnapshotError
+from onlooker.core.errors import SnapshotError
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.records import Entry
 from onlooker.faces.journal import Change, Event, data_of, written
 from onlooker.faces.keeping import Erased, Keeping
 from onlooker.faces.past import NotMended, Remembered, remember
 from onlooker.faces.shelf import FORGETTING, Shelf
 from onlooker.faces.store import NotSaved
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.records import Entry
 
 
 class Chronicle(Shelf):

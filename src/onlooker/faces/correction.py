@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker import walks
-from onlooker.arrays import Rows, Slots, slots_where
-from onlooker.errors import NotFound
+from onlooker.core import walks
+from onlooker.core.checks import Rows, Slots, slots_where
+from onlooker.core.errors import NotFound
+from onlooker.core.graph import FREE, Graph
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.persistence import graph_of
 from onlooker.faces.home import Home
 from onlooker.faces.store import StoreDamaged
 from onlooker.faces.strangers import Strangers
-from onlooker.graph import FREE, Graph
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.persistence import graph_of
 
 
 @dataclass(frozen=True, slots=True)

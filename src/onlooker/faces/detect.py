@@ -15,7 +15,7 @@ import cv2.data
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.checks import as_number
+from onlooker.core.checks import as_number
 from onlooker.faces.recipe import ModelError
 from onlooker.faces.records import FaceBox, Pixels, picture
 

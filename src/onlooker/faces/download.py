@@ -12,7 +12,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 
 Progress = Callable[[int, int], object]
 """Called with the bytes that are here and the bytes there will be."""

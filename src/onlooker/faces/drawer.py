@@ -7,7 +7,7 @@ A file that is damaged, or was written with other features, is left aside with a
 
 from pathlib import Path
 
-from onlooker.errors import SnapshotError
+from onlooker.core.errors import SnapshotError
 from onlooker.faces import strangers_file
 from onlooker.faces.strangers import Strangers
 

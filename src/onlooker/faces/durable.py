@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from math import inf
 from typing import TypeAlias, TypeVar
 
-from onlooker.errors import OnlookerError, SnapshotError
+from onlooker.core.errors import OnlookerError, SnapshotError
+from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.faces.album import as_png, as_text
 from onlooker.faces.chronicle import Chronicle
 from onlooker.faces.journal import Change, as_change, gone_in, shown_in
 from onlooker.faces.past import NotMended
 from onlooker.faces.store import NotSaved, StoreDamaged, StoreError
-from onlooker.online import OnlineHarmonicLearner
 
 Picture: TypeAlias = "bytes | Callable[[], bytes] | None"
 """PNG, or how to make it: a face that does not become a vertex needs none."""

@@ -8,12 +8,12 @@ import cv2
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlooker.checks import as_number
-from onlooker.errors import BadValue
+from onlooker.core.checks import as_number
+from onlooker.core.errors import BadValue
+from onlooker.core.similarity import Euclidean
 from onlooker.faces.models import find_model, recipe_for
 from onlooker.faces.recipe import ModelError, Recipe
 from onlooker.faces.records import FaceBox, Pixels
-from onlooker.similarity import Euclidean
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from onlooker.arrays import Floats, Slots, slots_where
-from onlooker.checks import as_number
-from onlooker.errors import BadValue
+from onlooker.core.checks import Floats, Slots, as_number, slots_where
+from onlooker.core.errors import BadValue
+from onlooker.core.similarity import HeatKernel, squared_distances_of_all
 from onlooker.faces.features import lossless, thumbnail
 from onlooker.faces.pictures import SUFFIXES, read_picture
 from onlooker.faces.records import FaceBox, Pixels, Refusal
 from onlooker.faces.sources import frames_from
-from onlooker.similarity import HeatKernel, squared_distances_of_all
 
 Detect = Callable[[Pixels], Sequence[FaceBox]]
 Judge = Callable[[Pixels, FaceBox], Refusal | None]

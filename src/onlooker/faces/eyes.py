@@ -4,7 +4,7 @@ from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.detect import Detector, Haar, YuNet
 from onlooker.faces.embedding import EmbeddingFeatures
 from onlooker.faces.features import PixelFeatures

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.errors import BadVector
+from onlooker.core.errors import BadVector
 from onlooker.faces.light import LightCorrected, psi
 from onlooker.faces.records import FaceBox, Pixels
 

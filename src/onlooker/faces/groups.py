@@ -11,15 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.arrays import Rows, slots_where
-from onlooker.checks import as_vector
-from onlooker.errors import BadValue
-from onlooker.graph import Graph, Near
-from onlooker.persistence import graph_of, state_of
-from onlooker.quantizer import ClosestPair
-from onlooker.records import State
-from onlooker.similarity import HeatKernel
-from onlooker.vectors import Query
+from onlooker.core.checks import Rows, as_vector, slots_where
+from onlooker.core.errors import BadValue
+from onlooker.core.graph import Graph, Near
+from onlooker.core.persistence import graph_of, state_of
+from onlooker.core.quantizer import ClosestPair
+from onlooker.core.records import State
+from onlooker.core.similarity import HeatKernel
+from onlooker.core.vectors import Query
 
 
 class Place(NamedTuple):

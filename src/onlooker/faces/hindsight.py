@@ -2,8 +2,8 @@
 
 from dataclasses import asdict
 
-from onlooker.checks import is_number
-from onlooker.errors import NotFound, SnapshotError
+from onlooker.core.checks import is_number
+from onlooker.core.errors import NotFound, SnapshotError
 from onlooker.faces.durable import Durable
 from onlooker.faces.keeping import DAY, Forgotten, Tidied
 from onlooker.faces.shelf import FORGETTING

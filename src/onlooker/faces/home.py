@@ -17,7 +17,9 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from onlooker.errors import NotFound
+from onlooker.core.errors import NotFound
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.records import Prediction
 from onlooker.faces import hindsight
 from onlooker.faces.album import as_png
 from onlooker.faces.asked import Asked
@@ -27,8 +29,6 @@ from onlooker.faces.durable import Durable, Picture
 from onlooker.faces.journal import Change
 from onlooker.faces.keeping import Forgotten, Keeping, Tidied
 from onlooker.faces.store import NotSaved, StoreError
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.records import Prediction
 
 
 class Home(Asked):

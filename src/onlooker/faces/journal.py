@@ -25,8 +25,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.records import Entry
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.records import Entry
 
 Change: TypeAlias = list[Any]
 """One entry as it stands in the journal."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from onlooker.records import Receipt
+from onlooker.core.records import Receipt
 
 DAY = 86400.0
 GIGABYTE = 1e9

@@ -20,10 +20,10 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.arrays import Floats, Rows
-from onlooker.errors import BadVector, WrongVectorLength
-from onlooker.similarity import squared_norms
-from onlooker.sketch import Sketch, remainder
+from onlooker.core.checks import Floats, Rows
+from onlooker.core.errors import BadVector, WrongVectorLength
+from onlooker.core.similarity import squared_norms
+from onlooker.core.sketch import Sketch, remainder
 
 DARKEST = 1e-3
 """Mean intensity (of 1) below which a picture is black: dividing by it would blow up noise."""
@@ -56,7 +56,7 @@ class LightCorrected:
     >>> distance = LightCorrected(side=4)
     >>> face = np.linspace(0.2, 0.8, 16) * np.sqrt(psi(4, 0.35))
     >>> brighter = 1.5 * face
-    >>> from onlooker.similarity import squared_distances
+    >>> from onlooker.core.similarity import squared_distances
     >>> bool(squared_distances(distance, face, brighter[None])[0] < 1e-12)
     True
     """

@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.errors import NotFound
+from onlooker.core.errors import NotFound
 
 PEOPLE = 40
 PICTURES = 10

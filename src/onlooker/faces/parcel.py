@@ -18,12 +18,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from onlooker.errors import BadValue, Incompatible, OnlookerError, SnapshotError
+from onlooker.core.errors import BadValue, Incompatible, OnlookerError, SnapshotError
+from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.faces.album import as_png
 from onlooker.faces.home import Home
 from onlooker.faces.reopening import empty_learner, is_home, reopened
 from onlooker.faces.store import StoreDamaged
-from onlooker.online import OnlineHarmonicLearner
 
 WHAT, VERSION = "onlooker export", 1
 LEARNER, MANIFEST = "learner.snapshot", "manifest.json"

@@ -9,13 +9,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.persistence import Saved
+from onlooker.core.records import State
 from onlooker.faces.ledger import Ledger
 from onlooker.faces.replay import Table
 from onlooker.faces.snapshots import Snapshots
 from onlooker.faces.store import StoreDamaged, StoreError
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.persistence import Saved
-from onlooker.records import State
 
 
 @dataclass(frozen=True, slots=True, eq=False)

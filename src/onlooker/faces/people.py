@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from onlooker.checks import as_name
-from onlooker.errors import LabelConflict, NotFound
+from onlooker.core.checks import as_name
+from onlooker.core.errors import LabelConflict, NotFound
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.records import State
 from onlooker.faces.home import Home
 from onlooker.faces.journal import Change
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.records import State
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 from onlooker.faces.records import Pixels, picture
 
 MAX_PIXELS = 50_000_000

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onlooker.core.graph import UNLABELED
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.records import State
 from onlooker.faces.home import Home
 from onlooker.faces.parcel import Parcel
 from onlooker.faces.store import StoreDamaged
-from onlooker.graph import UNLABELED
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.records import State
 
 
 @dataclass(frozen=True, slots=True, eq=False)

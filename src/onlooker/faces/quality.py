@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.checks import as_number
+from onlooker.core.checks import as_number
 from onlooker.faces.records import FaceBox, Pixels, Refusal, picture
 
 SIDE = 24

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from onlooker.arrays import Rows
+from onlooker.core.checks import Rows
 from onlooker.faces.cards import Card, united
 from onlooker.faces.correction import Dropped
 from onlooker.faces.groups import Member, Place

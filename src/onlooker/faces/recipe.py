@@ -6,8 +6,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from onlooker.checks import is_number
-from onlooker.errors import OnlookerError
+from onlooker.core.checks import is_number
+from onlooker.core.errors import OnlookerError
 
 
 class ModelError(OnlookerError):

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.records import Prediction
 from onlooker.faces.enrolment import (
     FACES_PER_VIDEO,
     Detect,
@@ -17,8 +19,6 @@ from onlooker.faces.enrolment import (
 )
 from onlooker.faces.records import FaceBox, Frame, Pixels, Refusal, Sighting
 from onlooker.faces.tracks import Track, Tracks
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.records import Prediction
 
 
 class FaceRecognizer:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.records import Prediction
+from onlooker.core.records import Prediction
 
 Pixels = NDArray[np.uint8]
 """A picture as OpenCV has it: rows, columns, blue, green, red."""

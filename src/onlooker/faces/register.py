@@ -16,7 +16,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.store import NotSaved
 
 FILE = "register.json"

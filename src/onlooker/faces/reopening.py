@@ -5,13 +5,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from onlooker import snapshot
-from onlooker.errors import BadValue, SnapshotError
+from onlooker.core import snapshot
+from onlooker.core.errors import BadValue, SnapshotError
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.quantizer import ClosestPair, Doubling
+from onlooker.core.similarity import Cosine, Euclidean, HeatKernel
 from onlooker.faces.features import PixelFeatures
 from onlooker.faces.home import Home
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.quantizer import ClosestPair, Doubling
-from onlooker.similarity import Cosine, Euclidean, HeatKernel
 
 
 def reopened(folder: str | PathLike[str], **options: Any) -> Home:
@@ -20,7 +20,7 @@ def reopened(folder: str | PathLike[str], **options: Any) -> Home:
     >>> reopened("no such folder")
     Traceback (most recent call last):
     ...
-    onlooker.errors.BadValue: no such folder is not a home; `onlooker serve --home` makes one
+    onlooker.core.errors.BadValue: no such folder is not a home; `onlooker serve --home` makes one
     """
     return Home(folder, new_learner=lambda: learner_like(folder), **options)
 

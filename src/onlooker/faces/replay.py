@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.core.graph import UNLABELED
+from onlooker.core.records import State
 from onlooker.faces.journal import Change
-from onlooker.graph import UNLABELED
-from onlooker.records import State
 
 
 class Table:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
+from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.faces.album import Album
 from onlooker.faces.ballast import Ballast
 from onlooker.faces.keeping import DAY, GIGABYTE, MEGABYTE, Erased, Keeping
@@ -19,7 +20,6 @@ from onlooker.faces.ledger import Ledger
 from onlooker.faces.lock import Lock
 from onlooker.faces.snapshots import Snapshots, adopted, to_keep
 from onlooker.faces.store import Store, StoreDamaged, StoreError
-from onlooker.online import OnlineHarmonicLearner
 
 FORGETTING = "forgetting"
 """Noted while copies of somebody who was forgotten may still be on the disk."""

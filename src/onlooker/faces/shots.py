@@ -13,7 +13,7 @@ import av
 import numpy as np
 from av.container import InputContainer
 
-from onlooker.errors import NotFound
+from onlooker.core.errors import NotFound
 from onlooker.faces.addresses import Address, Kind, SourceError
 from onlooker.faces.pictures import PictureError, read_picture
 from onlooker.faces.records import Pixels

@@ -15,7 +15,7 @@ import av
 import cv2
 import numpy as np
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.film import FACE, RATE, Run, Truth, View, film, living
 from onlooker.faces.orl import PEOPLE, TALL, WIDE, pictures_of
 from onlooker.faces.records import FaceBox, Frame, picture

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, Self, TextIO
 
-from onlooker.errors import BadValue, OnlookerError
+from onlooker.core.errors import BadValue, OnlookerError
 from onlooker.faces.records import Frame, Sighting
 from onlooker.faces.video import AnnotatedVideo
 

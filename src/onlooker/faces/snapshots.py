@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 
-from onlooker import snapshot
-from onlooker.errors import Incompatible, SnapshotError
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.persistence import KNOWN, Saved
+from onlooker.core import snapshot
+from onlooker.core.errors import Incompatible, SnapshotError
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.persistence import KNOWN, Saved
 
 _NAME = re.compile(r"(\d+)\.snapshot")
 PER_HORIZON = 7

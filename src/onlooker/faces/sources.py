@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.addresses import Kind, Source, SourceError, addresses_of
 from onlooker.faces.live import Mailbox, Reader, Watch
 from onlooker.faces.pictures import MAX_PIXELS

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 
 MIGRATIONS = (
     """

@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from numpy.typing import ArrayLike
 
-from onlooker.arrays import Rows
-from onlooker.checks import as_name, as_number
-from onlooker.errors import BadValue, NotFound
+from onlooker.core.checks import Rows, as_name, as_number
+from onlooker.core.errors import BadValue, NotFound
+from onlooker.core.similarity import HeatKernel
 from onlooker.faces.album import as_png, as_text
 from onlooker.faces.cards import (
     Card,
@@ -31,7 +31,6 @@ from onlooker.faces.cards import (
 )
 from onlooker.faces.durable import Picture
 from onlooker.faces.groups import Groups, Place
-from onlooker.similarity import HeatKernel
 
 Teach: TypeAlias = Callable[[Rows, str, bytes | None], object]
 """Takes in a vector, its name and its picture."""

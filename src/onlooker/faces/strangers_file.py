@@ -1,4 +1,4 @@
-"""Strangers as one checked file: a header that can be read, and arrays (see `onlooker.snapshot`).
+"""Strangers as one checked file: a readable header, and arrays (see `core.snapshot`).
 
 The header lists the cards. The vectors of their best faces, and the pictures one after another,
 are arrays in the same order, so that nobody's face hides where nobody would look for it.
@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker import snapshot
-from onlooker.errors import SnapshotError
+from onlooker.core import snapshot
+from onlooker.core.errors import SnapshotError
+from onlooker.core.graph import UNLABELED
+from onlooker.core.records import State
+from onlooker.core.similarity import HeatKernel
 from onlooker.faces.album import as_png
 from onlooker.faces.cards import Card, Face, Glimpse, Record, finite
 from onlooker.faces.groups import Place
 from onlooker.faces.strangers import Strangers
-from onlooker.graph import UNLABELED
-from onlooker.records import State
-from onlooker.similarity import HeatKernel
 
 WHAT = "onlooker.Strangers"
 

@@ -15,7 +15,7 @@ from av.codec.codec import UnknownCodecError
 from av.container import OutputContainer
 from av.video.stream import VideoStream
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.draw import annotated
 from onlooker.faces.records import Frame, Pixels, Sighting
 

@@ -20,7 +20,7 @@ from urllib.request import (
     Request,
 )
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 from onlooker.faces.messenger import Messenger
 
 ATTEMPTS = 2
@@ -32,7 +32,7 @@ class Webhook(Messenger):
     >>> Webhook("file:///etc/passwd")
     Traceback (most recent call last):
     ...
-    onlooker.errors.BadValue: a webhook has an address like http://10.0.0.5:8123/hook, got file:...
+    onlooker.core.errors.BadValue: a webhook has an address like http://10.0.0.5:8123/hook, got...
     """
 
     def __init__(self, address: str, *, timeout: float = 5.0, pause: float = 1.0) -> None:

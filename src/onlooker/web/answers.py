@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Set
 from typing import Literal
 
+from onlooker.core.records import Ending, Explanation, Prediction
 from onlooker.faces.records import FaceBox, Refusal, Sighting
-from onlooker.records import Ending, Explanation, Prediction
 from onlooker.web.looked import Looked
 from onlooker.web.models import Model
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 
 FILE = "cameras.json"
 VERSION = 1

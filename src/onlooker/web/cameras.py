@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Lock
 
-from onlooker.errors import NotFound, OnlookerError
+from onlooker.core.errors import NotFound, OnlookerError
 from onlooker.faces.addresses import addresses_of
 from onlooker.faces.records import Frame
 from onlooker.web.camera_file import CameraFile, NotKept

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.arrays import Floats
-from onlooker.records import Vertices
-from onlooker.similarity import HeatKernel, squared_norms
+from onlooker.core.checks import Floats
+from onlooker.core.records import Vertices
+from onlooker.core.similarity import HeatKernel, squared_norms
 
 LINKS = 6
 """A vertex brings its so many strongest links."""

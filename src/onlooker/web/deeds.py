@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from onlooker.errors import BadValue, NotFound, OnlookerError
+from onlooker.core.errors import BadValue, NotFound, OnlookerError
 from onlooker.faces.home import Home
 from onlooker.faces.keeping import Forgotten
 from onlooker.faces.people import merge, rename

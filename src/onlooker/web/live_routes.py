@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Response, WebSocket, WebSocketDisconnect
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from onlooker.errors import NotFound, OnlookerError
+from onlooker.core.errors import NotFound, OnlookerError
 from onlooker.faces.records import Frame
 from onlooker.web.answers import Result
 from onlooker.web.hub import Subscription

@@ -5,9 +5,9 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import APIRouter, Header, Response
 from fastapi.concurrency import run_in_threadpool
 
+from onlooker.core.records import Vertices
+from onlooker.core.similarity import HeatKernel
 from onlooker.faces.home import Home
-from onlooker.records import Vertices
-from onlooker.similarity import HeatKernel
 from onlooker.web import states
 from onlooker.web.asking import asked
 from onlooker.web.chart import Chart

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from onlooker.errors import NotFound
+from onlooker.core.errors import NotFound
 
 KINDS = {
     "html": "text/html; charset=utf-8",

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
-from onlooker.errors import NotFound
+from onlooker.core.errors import NotFound
 from onlooker.faces.cards import Card
 from onlooker.faces.home import Home
 from onlooker.faces.visitors import Visitors

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 
 _NAME = re.compile(r"\w[\w. -]{0,63}")
 _PROTOCOLS = ("rtsp://", "rtsps://", "http://", "https://")
@@ -16,7 +16,7 @@ def as_camera_name(name: str) -> str:
     >>> as_camera_name("../door")
     Traceback (most recent call last):
     ...
-    onlooker.errors.BadValue: a camera's name has letters, digits, spaces and . _ - (64 at most) ...
+    onlooker.core.errors.BadValue: a camera's name has letters, digits, spaces and . _ - (64...
     """
     if not _NAME.fullmatch(name):
         raise BadValue(

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from onlooker.errors import NotFound
+from onlooker.core.errors import NotFound
 from onlooker.faces.features import lossless
 from onlooker.faces.records import Pixels, Refusal, Sighting
 

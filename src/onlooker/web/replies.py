@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
-from onlooker.errors import BadValue, LabelConflict, NotFound, OnlookerError
+from onlooker.core.errors import BadValue, LabelConflict, NotFound, OnlookerError
 from onlooker.faces.addresses import SourceError
 from onlooker.faces.pictures import PictureError
 from onlooker.web.cameras import CameraTaken

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import uvicorn
 from fastapi import FastAPI
 
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 
 MAX_MESSAGE = 4 << 20
 """Bytes of one WebSocket message."""

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
+from onlooker.core.records import Prediction
 from onlooker.faces.enrolment import Detect, Features, Judge
 from onlooker.faces.features import lossless, thumbnail
 from onlooker.faces.home import Home
 from onlooker.faces.records import FaceBox, Frame, Pixels, Refusal, Sighting
 from onlooker.faces.tracks import Tracks
-from onlooker.records import Prediction
 from onlooker.web.looked import Looked, Stopwatch
 from onlooker.web.recent import Recent, Remembered
 from onlooker.web.stock import Stock

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-from onlooker.errors import NotFound
+from onlooker.core.errors import NotFound
 from onlooker.faces.closing import Closing
 from onlooker.faces.home import Home
 from onlooker.faces.keeping import Health

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header, Path, Query
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 from onlooker.faces.home import Home
 from onlooker.web import states
 from onlooker.web.asking import asked

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Self, TypeVar
 
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 
 FILE = "token.json"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from threading import Lock, Thread
 from typing import Literal
 
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 from onlooker.faces.addresses import Address, Kind
 from onlooker.faces.records import Frame
 from onlooker.faces.sources import Counts, Stream, frames_from

@@ -9,7 +9,7 @@ from queue import Empty, Full, Queue
 from threading import Lock, Thread
 from typing import Any, TypeAlias, TypeVar
 
-from onlooker.errors import OnlookerError
+from onlooker.core.errors import OnlookerError
 from onlooker.faces.home import Home
 from onlooker.faces.keeping import Health
 

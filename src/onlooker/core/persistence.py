@@ -13,13 +13,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker import snapshot
-from onlooker.checks import as_name, as_number, as_rows
-from onlooker.errors import BadValue, BadVector, Incompatible, SnapshotError
-from onlooker.graph import UNLABELED, Graph
-from onlooker.quantizer import ClosestPair, Doubling, Quantizer
-from onlooker.records import State
-from onlooker.similarity import Cosine, Distance, Euclidean, HeatKernel
+from onlooker.core import snapshot
+from onlooker.core.checks import as_name, as_number, as_rows
+from onlooker.core.errors import BadValue, BadVector, Incompatible, SnapshotError
+from onlooker.core.graph import UNLABELED, Graph
+from onlooker.core.quantizer import ClosestPair, Doubling, Quantizer
+from onlooker.core.records import State
+from onlooker.core.similarity import Cosine, Distance, Euclidean, HeatKernel
 
 WHAT = "onlooker.OnlineHarmonicLearner"
 

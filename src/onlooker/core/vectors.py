@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker import sketch
-from onlooker.arrays import Floats, Rows, Slots, opened, slots_where
-from onlooker.similarity import LONG, Distance, squared_gaps, squared_norms
+from onlooker.core import sketch
+from onlooker.core.checks import Floats, Rows, Slots, opened, slots_where
+from onlooker.core.similarity import LONG, Distance, squared_gaps, squared_norms
 
 PATIENCE = 30
 """Readings in vain per stored vector that pay for learning a new sketch."""

@@ -10,10 +10,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from onlooker.arrays import Floats, opened, slots_where
-from onlooker.checks import as_vector
-from onlooker.errors import BadValue
-from onlooker.similarity import CLOSE, HeatKernel, squared_norms
+from onlooker.core.checks import Floats, as_vector, opened, slots_where
+from onlooker.core.errors import BadValue
+from onlooker.core.similarity import CLOSE, HeatKernel, squared_norms
 
 JITTER = 1e-8
 """Added to the diagonal of K where it is solved: examples at one place make it singular."""

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.records import Prediction
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.records import Prediction
 
 
 @dataclass

@@ -31,7 +31,7 @@ import numpy as np
 from scipy.linalg.blas import dasum, dsymv, dsyr, dsyrk
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from onlooker.arrays import Floats, slots_where
+from onlooker.core.checks import Floats, slots_where
 
 ITERATIONS = 40
 """Above this the inverse is rebuilt; if it was new, the caller has to solve in another way."""

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-from onlooker.arrays import Floats, Slots, slots_where
-from onlooker.graph import FREE, UNLABELED, Graph, Near
-from onlooker.harmonic import harmonic_solution
-from onlooker.records import Step
-from onlooker.solver import Walk
+from onlooker.core.checks import Floats, Slots, slots_where
+from onlooker.core.graph import FREE, UNLABELED, Graph, Near
+from onlooker.core.harmonic import harmonic_solution
+from onlooker.core.records import Step
+from onlooker.core.solver import Walk
 
 LARGE, LARGE_SHARE = 300, 0.6
 """A component of more vertices, and a larger share of the slots, is walked where it stands."""

@@ -31,7 +31,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.errors import SnapshotError
+from onlooker.core.errors import SnapshotError
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 _Bytes: TypeAlias = bytes | memoryview

@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.arrays import Floats, Rows, Slots, opened, slots_where
-from onlooker.components import Components
-from onlooker.similarity import HeatKernel
-from onlooker.vectors import Query, Vectors
+from onlooker.core.checks import Floats, Rows, Slots, opened, slots_where
+from onlooker.core.components import Components
+from onlooker.core.similarity import HeatKernel
+from onlooker.core.vectors import Query, Vectors
 
 UNLABELED = -1
 FREE = -2

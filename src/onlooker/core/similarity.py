@@ -13,9 +13,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.arrays import Floats, Rows, Slots, slots_where
-from onlooker.checks import is_number
-from onlooker.errors import BadValue, BadVector
+from onlooker.core.checks import Floats, Rows, Slots, is_number, slots_where
+from onlooker.core.errors import BadValue, BadVector
 
 CLOSE = 1e-5
 """Gaps below this share of |x|^2 + |y|^2 are computed from the difference."""

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker.arrays import Rows
-from onlooker.checks import as_vector
-from onlooker.errors import BadValue, Incompatible
-from onlooker.graph import UNLABELED
-from onlooker.online import OnlineHarmonicLearner
-from onlooker.quantizer import ClosestPair, Quantizer
-from onlooker.records import State
+from onlooker.core.checks import Rows, as_vector
+from onlooker.core.errors import BadValue, Incompatible
+from onlooker.core.graph import UNLABELED
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.quantizer import ClosestPair, Quantizer
+from onlooker.core.records import State
 
 REFUSED = 500
 """How many refused examples a site should keep, the newest: as many as it keeps vertices."""

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
-from onlooker.errors import BadValue
+from onlooker.core.errors import BadValue
 
 __all__ = ["eliminate", "harmonic_solution", "laplacian"]
 

@@ -8,7 +8,7 @@ component that is too large costs time, never correctness.
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.arrays import Floats, Slots, opened, slots_where
+from onlooker.core.checks import Floats, Slots, opened, slots_where
 
 NOWHERE = -1
 """The component of free slots."""

@@ -35,9 +35,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from onlooker.arrays import Floats, slots_where
-from onlooker.harmonic import eliminate
-from onlooker.inverse import Border, UpdatedInverse
+from onlooker.core.checks import Floats, slots_where
+from onlooker.core.harmonic import eliminate
+from onlooker.core.preconditioner import Border, UpdatedInverse
 
 TOLERANCE = 3e-9
 """No probability may be wrong by more: |r|_1 at which a solution is accepted."""

@@ -14,8 +14,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.arrays import Floats, Rows
-from onlooker.similarity import squared_norms
+from onlooker.core.checks import Floats, Rows
+from onlooker.core.similarity import squared_norms
 
 WIDTH = 96
 """Coordinates of a learned sketch at the most: fewer let more long rows be read in vain."""

@@ -1,12 +1,40 @@
-"""Arguments are checked once, where they enter; everything inside may trust them."""
+"""Arguments are checked once, where they enter; everything inside may trust them.
+
+The arrays that go around, by name, and what numpy lacks to handle them.
+"""
 
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlooker.arrays import Rows
-from onlooker.errors import BadName, BadValue, BadVector, WrongVectorLength
+from onlooker.core.errors import BadName, BadValue, BadVector, WrongVectorLength
+
+Floats = NDArray[np.float64]
+"""Where we compute."""
+
+Rows = NDArray[np.floating[Any]]
+"""Vectors as they arrived, float32 or float64."""
+
+Slots = NDArray[np.intp]
+"""Places of vertices in tables that never move."""
+
+
+def slots_where(mask: NDArray[np.bool_]) -> Slots:
+    """The slots for which it holds, in order: np.flatnonzero at a third of its price."""
+    return mask.nonzero()[0]
+
+
+def opened(array: NDArray[Any], extra: int, value: float, at: int | None = None) -> NDArray[Any]:
+    """The array with extra rows of one value at a place; at the end unless one is given.
+
+    >>> opened(np.arange(3), 2, 9, at=1)
+    array([0, 9, 9, 1, 2])
+    """
+    place = len(array) if at is None else at
+    filling = np.full((extra, *array.shape[1:]), value, dtype=array.dtype)
+    return np.concatenate([array[:place], filling, array[place:]])
+
 
 TOO_LONG = 1e38
 """Squared length from which on single precision has no room for sums."""
@@ -78,7 +106,7 @@ def as_number(
     >>> as_number("sink", -1, least=0)
     Traceback (most recent call last):
     ...
-    onlooker.errors.BadValue: sink must be a number of at least 0, got -1
+    onlooker.core.errors.BadValue: sink must be a number of at least 0, got -1
     """
     if is_number(value, whole=whole) and least <= value < below:
         return value
