@@ -53,8 +53,8 @@ from onlooker import OnlineHarmonicLearner
 from onlooker.cluster.actor import RayLine, SiteActor, SitePlan, told
 from onlooker.cluster.sender import Sender
 from onlooker.cluster.wire import Example, Recipe
-from onlooker.faces.home import Home
-from onlooker.faces.keeping import Keeping
+from onlooker.home.home import Home
+from onlooker.home.retention import Keeping
 from streams import Crowd
 
 Row = dict[str, Any]

@@ -34,8 +34,8 @@ from rich.progress import track
 from rich.table import Table
 from service import Served
 
-from onlooker.faces.eyes import Eyes
-from onlooker.faces.simulate import scenario
+from onlooker.simulation.scenarios import scenario
+from onlooker.vision.finder import Eyes
 
 FRAMES = 240
 """Of the film: eight people, thirty pictures each."""

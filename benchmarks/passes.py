@@ -14,16 +14,16 @@ from rich.console import Console
 from rich.progress import track
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
-from onlooker.faces.detect import YuNet
-from onlooker.faces.features import PixelFeatures
-from onlooker.faces.film import Truth
-from onlooker.faces.pipeline import run
-from onlooker.faces.quality import Gate
-from onlooker.faces.recognizer import FaceRecognizer
-from onlooker.faces.records import Frame
-from onlooker.faces.sinks import Sink
-from onlooker.faces.sources import frames_from
-from onlooker.faces.tracks import Tracks
+from onlooker.recognition.pipeline import run
+from onlooker.recognition.recognizer import FaceRecognizer
+from onlooker.recognition.sinks import Sink
+from onlooker.simulation.filming import Truth
+from onlooker.video.sources import frames_from
+from onlooker.vision.detector import YuNet
+from onlooker.vision.pixels import PixelFeatures
+from onlooker.vision.quality import Gate
+from onlooker.vision.tracking import Tracks
+from onlooker.vision.types import Frame
 
 LABELS = 4
 """Faces of each person that are labeled, where the truth is known."""

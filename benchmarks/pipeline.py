@@ -32,9 +32,9 @@ from rich.progress import track
 from rich.table import Table
 
 from onlooker import OnlineHarmonicLearner
-from onlooker.faces.film import Truth
-from onlooker.faces.simulate import scenario, write_video
-from onlooker.faces.sinks import JsonLines
+from onlooker.recognition.sinks import JsonLines
+from onlooker.simulation.filming import Truth
+from onlooker.simulation.scenarios import scenario, write_video
 
 PAPER = 7.0
 """Frames per second that the paper reports."""

@@ -40,7 +40,7 @@ from service_cameras import RATE, play, scenes_of
 from service_clients import API, READERS, UPLOADERS, Plan, visit
 
 from onlooker.experiments.simulated import simulated_dataset
-from onlooker.faces.eyes import Eyes
+from onlooker.vision.finder import Eyes
 
 EVERY = 5.0
 """Seconds between two looks at the memory."""

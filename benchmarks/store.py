@@ -30,10 +30,10 @@ from rich.table import Table
 from step import steady_learner
 
 from onlooker import OnlineHarmonicLearner, Prediction
-from onlooker.faces.album import PNG
-from onlooker.faces.home import Home
-from onlooker.faces.journal import digest
-from onlooker.faces.keeping import Keeping
+from onlooker.home.album import PNG
+from onlooker.home.events import digest
+from onlooker.home.home import Home
+from onlooker.home.retention import Keeping
 from streams import Crowd
 
 Row = dict[str, Any]

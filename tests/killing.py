@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from onlooker.faces.journal import digest
+from onlooker.home.events import digest
 
 
 def environment():

@@ -5,10 +5,10 @@ import numpy as np
 from starlette.testclient import TestClient
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
-from onlooker.faces.eyes import Eyes
-from onlooker.faces.home import Home
-from onlooker.faces.orl import pictures_of
-from onlooker.faces.visitors import Visitors
+from onlooker.home.home import Home
+from onlooker.simulation.orl import pictures_of
+from onlooker.strangers.book import Visitors
+from onlooker.vision.finder import Eyes
 from onlooker.web.app import create_app
 from onlooker.web.security import Guard
 from onlooker.web.sight import Sight

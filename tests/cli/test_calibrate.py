@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from onlooker.cli.app import app
 from onlooker.experiments.facebank import find_faces
 from onlooker.experiments.manifest import Picture
-from onlooker.faces.eyes import Eyes
-from onlooker.faces.orl import pictures_of
+from onlooker.simulation.orl import pictures_of
+from onlooker.vision.finder import Eyes
 
 STRANGERS = 26
 

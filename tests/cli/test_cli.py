@@ -21,13 +21,13 @@ from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.cli.app import app
 from onlooker.cli.settings import KNOWN, example, settings
 from onlooker.core.errors import BadValue
-from onlooker.faces.features import PixelFeatures
-from onlooker.faces.film import Truth
-from onlooker.faces.models import SFACE
-from onlooker.faces.orl import pictures_of
-from onlooker.faces.recognizer import FaceRecognizer
-from onlooker.faces.records import FaceBox, Frame
-from onlooker.faces.simulate import write_video
+from onlooker.recognition.recognizer import FaceRecognizer
+from onlooker.simulation.filming import Truth
+from onlooker.simulation.orl import pictures_of
+from onlooker.simulation.scenarios import write_video
+from onlooker.vision.models import SFACE
+from onlooker.vision.pixels import PixelFeatures
+from onlooker.vision.types import FaceBox, Frame
 
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
 COMMANDS = (
@@ -402,7 +402,7 @@ def test_a_model_is_fetched_once_and_verified(tmp_path, monkeypatch):
             bytes=len(content),
             sha256=hashlib.sha256(content).hexdigest(),
         )
-        monkeypatch.setattr("onlooker.faces.models.REGISTRY", (tiny,))
+        monkeypatch.setattr("onlooker.vision.models.REGISTRY", (tiny,))
         monkeypatch.setattr("onlooker.cli.models.REGISTRY", (tiny,))
         first = onlooker("models", "get", "tiny")
         server.shutdown()

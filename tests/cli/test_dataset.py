@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from onlooker.cli.app import app
 from onlooker.cli.asking import blocks
 from onlooker.experiments.manifest import MANIFEST, read_dataset
-from onlooker.faces.simulate import scenario, write_video
+from onlooker.simulation.scenarios import scenario, write_video
 
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
 COMMANDS = ("dataset", "dataset simulate", "dataset check", "dataset record")

@@ -14,14 +14,15 @@ from homes import LENGTH, files_with, png, small_learner, stream
 from onlooker.cli.app import app
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.similarity import HeatKernel
-from onlooker.faces import backup as backing_up
-from onlooker.faces.backup import back_up
-from onlooker.faces.features import PixelFeatures
-from onlooker.faces.home import Home
-from onlooker.faces.journal import digest
-from onlooker.faces.people import everybody, merge, rename
-from onlooker.faces.reopening import reopened
-from onlooker.faces.visitors import Visitors
+from onlooker.home import backup as backing_up
+from onlooker.home.backup import back_up
+from onlooker.home.events import digest
+from onlooker.home.home import Home
+from onlooker.home.people import everybody, merge, rename
+from onlooker.home.reopen import reopen
+from onlooker.strangers.book import Visitors
+from onlooker.vision.finder import face_distances
+from onlooker.vision.pixels import PixelFeatures
 
 COMMANDS = (
     "people", "people list", "people rename", "people merge", "people forget", "strangers",
@@ -68,7 +69,7 @@ def told(result, code=1):
 
 
 def word(folder):
-    with reopened(folder) as home:
+    with reopen(folder, face_distances()) as home:
         return digest(home.learner)
 
 
@@ -85,7 +86,7 @@ def test_every_command_has_help_with_an_example(command):
 def test_people_list(home):
     found = rows("people", "list", "--home", home)
     assert {row["name"] for row in found} == {"person0", "person1"}
-    with reopened(home) as opened:
+    with reopen(home, face_distances()) as opened:
         known = opened.vertices()
         assert sum(row["labeled"] for row in found) == 6
         assert sum(row["learned"] for row in found) == known.names.count(None)
@@ -93,13 +94,13 @@ def test_people_list(home):
 
 
 def test_rename_changes_the_name_and_nothing_else(home):
-    with reopened(home) as opened:
+    with reopen(home, face_distances()) as opened:
         before = opened.learner.state()
         answers = [opened.predict(x).scores for x, _ in stream(3, 12)]
         lines = sum(seen.name == "person1" for seen in opened.album.sightings(limit=999))
     (row,) = rows("people", "rename", "person1", "ana", "--home", home)
     assert row["labeled"] >= 1
-    with reopened(home) as opened:
+    with reopen(home, face_distances()) as opened:
         after = opened.learner.state()
         assert after.names == ["ana" if name == "person1" else name for name in before.names]
         for column in ("ids", "vectors", "multiplicities", "labels"):
@@ -129,13 +130,13 @@ def test_another_name_survives(tmp_path, act, how):
     else:
         home._chronicle.store.abandon()
         home._chronicle._lock.release()
-    with reopened(tmp_path) as again:
+    with reopen(tmp_path, face_distances()) as again:
         assert digest(again.learner) == expected
         assert again.problems == ()
 
 
 def test_merge_makes_two_names_one(home):
-    with reopened(home) as opened:
+    with reopen(home, face_distances()) as opened:
         before = {known.name: known for known in everybody(opened.learner)}
     first, second = before
     (row,) = rows("people", "merge", first, second, "--home", home)
@@ -164,7 +165,7 @@ def test_people_refused(home, arguments, words):
 
 
 def test_forget_prints_a_receipt_and_leaves_no_byte(home):
-    with reopened(home) as opened:
+    with reopen(home, face_distances()) as opened:
         known = opened.vertices()
         mine = [
             row for row, name in zip(known.vectors, known.names, strict=True) if name == "person0"
@@ -183,7 +184,7 @@ def test_who_is_forgotten_leaves_no_card_from_the_time_before_they_had_a_name(ho
     """A card is made of a face that nobody knows, and stays when somebody is taught elsewhere."""
     known = STRANGER * 2
     needles = [(known + frame / 100).tobytes() for frame in range(5)] + [png(55)[-60:]]
-    with reopened(home) as opened, Visitors(opened, home) as visitors:
+    with reopen(home, face_distances()) as opened, Visitors(opened, home) as visitors:
         for frame in range(5):
             seen = known + frame / 100
             card = visitors.met(seen, camera="door", frame=frame, picture=png(55))
@@ -208,7 +209,7 @@ def test_a_stranger_is_listed_named_and_then_known(home, tmp_path):
     (row,) = rows("strangers", "name", card["card"], "postman", "--home", home)
     assert row == {"card": card["card"], "name": "postman", "taught": card["faces"]}
     assert card["card"] not in [row["card"] for row in rows("strangers", "list", "--home", home)]
-    with reopened(home) as opened:
+    with reopen(home, face_distances()) as opened:
         assert opened.predict(STRANGER).label == "postman"
     assert "no stranger" in told(run("strangers", "name", card["card"], "ana", "--home", home))
 
@@ -248,7 +249,7 @@ def test_events_and_undo(home):
 
 @pytest.mark.parametrize("command", [["people", "list"], ["strangers", "list"], ["events"]])
 def test_a_home_in_use_is_told_in_one_line(home, command, tmp_path):
-    with reopened(home):
+    with reopen(home, face_distances()):
         assert "is in use by process" in told(run(*command, "--home", home))
         assert "is in use by process" in told(run("backup", tmp_path / "copy", "--home", home))
 
@@ -288,7 +289,7 @@ def test_an_export_becomes_the_same_home(home, tmp_path):
     assert (tmp_path / "people.onlooker").stat().st_mode & 0o077 == 0
     rows("import", "people.onlooker", "--home", tmp_path / "new")
     assert word(tmp_path / "new") == word(home)
-    with reopened(home) as old, reopened(tmp_path / "new") as new:
+    with reopen(home, face_distances()) as old, reopen(tmp_path / "new", face_distances()) as new:
         assert new.album.vertices() == old.album.vertices()
         for vertex in old.album.vertices():
             assert new.album.picture(vertex) == old.album.picture(vertex)
@@ -304,7 +305,7 @@ def test_an_export_joins_what_is_known_already(home, tmp_path):
     assert {row["name"] for row in rows("people", "list", "--home", other)} == {
         "cleo", "person0", "person1",
     }  # fmt: skip
-    with reopened(home) as old, reopened(other) as new:
+    with reopen(home, face_distances()) as old, reopen(other, face_distances()) as new:
         assert len(new.album.vertices()) == len(old.album.vertices())
 
 
@@ -393,7 +394,7 @@ def test_an_import_does_not_move_into_a_folder_of_something_else(home, tmp_path)
 
 
 def test_a_backup_is_the_same_home(home, tmp_path):
-    with reopened(home) as opened:
+    with reopen(home, face_distances()) as opened:
         opened.tidy()
     assert (home / "ballast").exists()
     (row,) = rows("backup", tmp_path / "copy", "--home", home)
@@ -402,7 +403,7 @@ def test_a_backup_is_the_same_home(home, tmp_path):
     assert word(tmp_path / "copy") == word(home)
     for command in (["events", "--limit", 999], ["strangers", "list"], ["people", "list"]):
         assert rows(*command, "--home", tmp_path / "copy") == rows(*command, "--home", home)
-    with reopened(home) as old, reopened(tmp_path / "copy") as new:
+    with reopen(home, face_distances()) as old, reopen(tmp_path / "copy", face_distances()) as new:
         assert new.album.sightings(limit=999) == old.album.sightings(limit=999)
         assert new.album.vertices() == old.album.vertices()
     assert "exists already" in told(run("backup", tmp_path / "copy", "--home", home))
@@ -420,6 +421,6 @@ def test_a_copy_that_is_not_the_same_is_no_backup(home, tmp_path, monkeypatch):
         backing_up, "shutil", SimpleNamespace(**vars(shutil) | {"copytree": careless})
     )
     with pytest.raises(backing_up.BackupFailed, match=r"onlooker\.db was not copied as it is"):
-        back_up(home, tmp_path / "copy")
+        back_up(home, tmp_path / "copy", face_distances())
     assert not list(tmp_path.glob("*copy*"))
     assert not list(tmp_path.glob(".copy*"))

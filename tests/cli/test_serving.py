@@ -16,9 +16,9 @@ from onlooker.cli.app import app
 from onlooker.cli.serving import opened_station
 from onlooker.cli.settings import settings
 from onlooker.core.errors import BadValue
-from onlooker.faces.people import rename
-from onlooker.faces.records import Frame
-from onlooker.faces.register import FILE, Register
+from onlooker.home.people import rename
+from onlooker.home.taught import FILE, Register
+from onlooker.vision.types import Frame
 from services import photo, scene
 from waiting import eventually
 
@@ -236,7 +236,7 @@ def told(*arguments, code):
 def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
     for module in [name for name in sys.modules if name.startswith("paho")]:
         monkeypatch.delitem(sys.modules, module)
-    monkeypatch.delitem(sys.modules, "onlooker.faces.broker", raising=False)
+    monkeypatch.delitem(sys.modules, "onlooker.alerts.mqtt", raising=False)
     monkeypatch.setitem(sys.modules, "paho", None)
     line = told("--home", tmp_path / "home", "--mqtt", "mqtt://a", code=2)
     assert 'pip install "onlooker[mqtt]"' in line

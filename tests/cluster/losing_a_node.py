@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from onlooker.faces.journal import digest
+from onlooker.home.events import digest
 from sites import RECIPE, example
 
 COUNT = 60

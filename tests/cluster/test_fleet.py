@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from onlooker.faces.journal import digest
+from onlooker.home.events import digest
 from sites import RECIPE, example
 
 pytest.importorskip("ray")

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from onlooker.faces.journal import digest
-from onlooker.faces.keeping import Keeping
+from onlooker.home.events import digest
+from onlooker.home.retention import Keeping
 from sites import RECIPE, example
 
 pytest.importorskip("ray")

@@ -11,9 +11,9 @@ from onlooker.cluster.sender import Sender
 from onlooker.cluster.site import Site
 from onlooker.cluster.wire import ClusterError, Example, Recipe, Replaced
 from onlooker.core.errors import BadValue, Incompatible
-from onlooker.faces.journal import digest
-from onlooker.faces.keeping import Keeping
-from onlooker.faces.store import NotSaved
+from onlooker.home.database import NotSaved
+from onlooker.home.events import digest
+from onlooker.home.retention import Keeping
 from sites import RECIPE, example
 
 

@@ -11,12 +11,12 @@ from onlooker.core.errors import BadValue
 from onlooker.experiments import facebank
 from onlooker.experiments.facebank import faces_cache, find_faces
 from onlooker.experiments.manifest import Picture, read_dataset
-from onlooker.faces.eyes import Eyes
-from onlooker.faces.film import Truth
-from onlooker.faces.orl import pictures_of
-from onlooker.faces.pictures import read_picture
-from onlooker.faces.records import FaceBox, Frame
-from onlooker.faces.simulate import write_dataset
+from onlooker.simulation.filming import Truth
+from onlooker.simulation.orl import pictures_of
+from onlooker.simulation.scenarios import write_dataset
+from onlooker.video.image_files import read_picture
+from onlooker.vision.finder import Eyes
+from onlooker.vision.types import FaceBox, Frame
 
 EYES = Eyes()
 

@@ -6,9 +6,9 @@ import pytest
 
 from onlooker.core.errors import BadValue
 from onlooker.experiments.manifest import SHOWN, read_dataset
-from onlooker.faces.film import Truth
-from onlooker.faces.records import FaceBox, Frame
-from onlooker.faces.simulate import scenario, write_dataset
+from onlooker.simulation.filming import Truth
+from onlooker.simulation.scenarios import scenario, write_dataset
+from onlooker.vision.types import FaceBox, Frame
 
 HEADER = "set,camera,person,frame,path"
 

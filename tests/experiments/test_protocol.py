@@ -12,7 +12,7 @@ from onlooker.core.errors import BadValue
 from onlooker.experiments.facebank import Face
 from onlooker.experiments.manifest import Picture
 from onlooker.experiments.protocol import LABELS, RUN, Protocol, plan, turned
-from onlooker.faces.records import FaceBox
+from onlooker.vision.types import FaceBox
 
 lengths = st.integers(1, 95)
 anybody = st.fixed_dictionaries({}, optional=dict.fromkeys(["ana", "ben", "eve", None], lengths))

@@ -13,10 +13,10 @@ from onlooker.core.errors import BadValue
 from onlooker.experiments.appending import Appender, clean
 from onlooker.experiments.manifest import MANIFEST, read_dataset
 from onlooker.experiments.recording import Recorder, Stopped
-from onlooker.faces.eyes import Eyes
-from onlooker.faces.records import FaceBox, Frame, Refusal
-from onlooker.faces.simulate import scenario, write_video
-from onlooker.faces.sources import frames_from
+from onlooker.simulation.scenarios import scenario, write_video
+from onlooker.video.sources import frames_from
+from onlooker.vision.finder import Eyes
+from onlooker.vision.types import FaceBox, Frame, Refusal
 
 WALL = np.full((120, 160, 3), 90, np.uint8)
 

@@ -8,9 +8,9 @@ from onlooker.experiments import simulated
 from onlooker.experiments.facebank import Look, _read, look_at
 from onlooker.experiments.manifest import MANIFEST, read_dataset
 from onlooker.experiments.simulated import simulated_dataset, write_simulated
-from onlooker.faces.eyes import Eyes
-from onlooker.faces.pictures import read_picture
-from onlooker.faces.simulate import scenario
+from onlooker.simulation.scenarios import scenario
+from onlooker.video.image_files import read_picture
+from onlooker.vision.finder import Eyes
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,10 @@ from onlooker.experiments import trial as trials
 from onlooker.experiments.methods import METHODS
 from onlooker.experiments.protocol import Protocol, Step
 from onlooker.experiments.trial import Trial, detection_rate, judge, run
-from onlooker.faces.film import Truth
-from onlooker.faces.orl import pictures_of
-from onlooker.faces.records import FaceBox, Frame
-from onlooker.faces.simulate import write_dataset
+from onlooker.simulation.filming import Truth
+from onlooker.simulation.orl import pictures_of
+from onlooker.simulation.scenarios import write_dataset
+from onlooker.vision.types import FaceBox, Frame
 
 NAMES = {1: "ana", 2: "ben", 5: None}
 NOWHERE = FaceBox(0, 0, 1, 1)

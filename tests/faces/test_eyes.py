@@ -9,10 +9,10 @@ import pytest
 from onlooker.cli.building import eyes_of
 from onlooker.cli.settings import settings
 from onlooker.core.errors import BadValue
-from onlooker.faces.detect import Haar, YuNet
-from onlooker.faces.eyes import Eyes
-from onlooker.faces.features import PixelFeatures
-from onlooker.faces.records import FaceBox
+from onlooker.vision.detector import Haar, YuNet
+from onlooker.vision.finder import Eyes
+from onlooker.vision.pixels import PixelFeatures
+from onlooker.vision.types import FaceBox
 
 SOME = [
     Eyes(),

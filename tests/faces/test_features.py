@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from onlooker import OnlookerError
-from onlooker.faces.features import PixelFeatures, square_crop
-from onlooker.faces.light import psi
-from onlooker.faces.records import FaceBox, picture
+from onlooker.vision.pixels import PixelFeatures, psi, square_crop
+from onlooker.vision.types import FaceBox, picture
 
 RNG = np.random.default_rng(0)
 PICTURE = cv2.GaussianBlur(RNG.integers(0, 255, (240, 320, 3), dtype=np.uint8), (0, 0), 4)

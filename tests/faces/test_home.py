@@ -19,13 +19,11 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from homes import QUANTIZERS, files_with, png, small_learner, stream
 from onlooker import OnlineHarmonicLearner
 from onlooker.core.errors import BadValue, Incompatible, LabelConflict, NotFound
-from onlooker.faces.ballast import Ballast
-from onlooker.faces.home import Home
-from onlooker.faces.journal import digest
-from onlooker.faces.keeping import DAY, Keeping
-from onlooker.faces.ledger import Ledger
-from onlooker.faces.lock import HomeInUse
-from onlooker.faces.store import NotSaved, StoreDamaged, StoreError
+from onlooker.home.database import NotSaved, StoreDamaged, StoreError
+from onlooker.home.disk import Ballast, HomeInUse
+from onlooker.home.events import Ledger, digest
+from onlooker.home.home import Home
+from onlooker.home.retention import DAY, Keeping
 
 NEVER = Keeping(snapshot_every=10**9)
 
@@ -203,7 +201,7 @@ def test_a_folder_that_cannot_be_one_is_refused(tmp_path):
 
 def test_a_second_process_is_refused_too(tmp_path):
     program = (
-        "import sys; from homes import small_learner; from onlooker.faces.home import Home\n"
+        "import sys; from homes import small_learner; from onlooker.home.home import Home\n"
         "Home(sys.argv[1], new_learner=small_learner)"
     )
     with opened(tmp_path):
@@ -278,7 +276,7 @@ def digests(folder, seed, count, **options):
 
 
 def meddle(folder, sql, *values):
-    from onlooker.faces.store import Store
+    from onlooker.home.database import Store
 
     store = Store(folder / "onlooker.db")
     with store.transaction():
@@ -320,7 +318,7 @@ def test_nothing_is_learned_behind_damage_that_cannot_be_mended_yet(tmp_path, mo
     def full_disk(*_, **__):
         raise NotSaved("disk full")
 
-    monkeypatch.setattr("onlooker.faces.chronicle.Chronicle.record", full_disk)
+    monkeypatch.setattr("onlooker.home.folder.Chronicle.record", full_disk)
     home = opened(tmp_path, keeping=Keeping(retry_seconds=0))
     assert "not be mended yet: disk full" in home.health().read_only
     x = home.vertices().vectors[0]
@@ -788,10 +786,10 @@ import os, shutil, sys
 from pathlib import Path
 import numpy as np
 from homes import files_with, png, small_learner
-from onlooker.faces.home import Home
-from onlooker.faces.journal import digest
-from onlooker.faces.keeping import Keeping
-from onlooker.faces.store import NotSaved
+from onlooker.home.home import Home
+from onlooker.home.events import digest
+from onlooker.home.retention import Keeping
+from onlooker.home.database import NotSaved
 
 def fill():
     "The last byte of the disk is somebody else's."

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from homes import QUANTIZERS, small_learner, stream
-from onlooker.faces.journal import Event, as_change, digest, written
-from onlooker.faces.replay import Table
+from onlooker.home.events import Event, as_change, digest, written
+from onlooker.home.replay import Table
 
 
 def play(learner, seed, steps):

@@ -16,9 +16,9 @@ import numpy as np
 
 from homes import LENGTH, png, small_learner
 from killing import assert_never_killed, environment, long_version
-from onlooker.faces.home import Home
-from onlooker.faces.journal import digest
-from onlooker.faces.keeping import Keeping
+from onlooker.home.events import digest
+from onlooker.home.home import Home
+from onlooker.home.retention import Keeping
 
 KEEPING = Keeping(snapshot_every=40)
 

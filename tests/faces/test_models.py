@@ -13,18 +13,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onlooker.faces import models
-from onlooker.faces.download import DownloadError
-from onlooker.faces.models import (
+from onlooker.vision import models
+from onlooker.vision.download import DownloadError
+from onlooker.vision.models import (
     REGISTRY,
     SFACE,
     Model,
+    ModelError,
     fetch,
     find_model,
     installed,
     verify,
 )
-from onlooker.faces.recipe import ModelError
 
 CONTENT = np.random.default_rng(5).bytes(1_000_003)
 GOOD = replace(SFACE, name="tiny", bytes=len(CONTENT), sha256=hashlib.sha256(CONTENT).hexdigest())

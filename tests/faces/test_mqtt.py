@@ -14,12 +14,11 @@ import pytest
 
 from homes import LENGTH, small_learner
 from mosquitto import PASSWORD, USER, Mosquitto, free_port, listening
+from onlooker.alerts.mqtt import Broker, Mqtt
+from onlooker.alerts.queue import WAITING
 from onlooker.core.errors import BadValue
-from onlooker.faces.broker import Broker
-from onlooker.faces.home import Home
-from onlooker.faces.messenger import WAITING
-from onlooker.faces.mqtt import Mqtt
-from onlooker.faces.visitors import Visitors
+from onlooker.home.home import Home
+from onlooker.strangers.book import Visitors
 from waiting import eventually
 
 ALERT = {"event": "stranger", "card": 3, "count": 1, "camera": "door", "frame": 7, "time": 5.25}
@@ -116,8 +115,8 @@ def test_it_says_goodbye(broker):
 
 KILLED = """
 import sys, time
-from onlooker.faces.broker import Broker
-from onlooker.faces.mqtt import Mqtt
+from onlooker.alerts.mqtt import Broker
+from onlooker.alerts.mqtt import Mqtt
 Mqtt(Broker.at(sys.argv[1]), "7f")
 time.sleep(60)
 """

@@ -12,12 +12,10 @@ import pytest
 from rich.console import Console
 
 from onlooker import Prediction
-from onlooker.faces import summary as tallies
-from onlooker.faces.display import Display
-from onlooker.faces.pipeline import run, undisturbed
-from onlooker.faces.records import FaceBox, Frame, Refusal, Sighting
-from onlooker.faces.sinks import AnnotatedVideo, Callback, JsonLines, SinkClosed
-from onlooker.faces.summary import Summary
+from onlooker.recognition import pipeline as tallies
+from onlooker.recognition.pipeline import Display, Summary, run, undisturbed
+from onlooker.recognition.sinks import AnnotatedVideo, Callback, JsonLines, SinkClosed
+from onlooker.vision.types import FaceBox, Frame, Refusal, Sighting
 
 DARK = Refusal("too dark", 1.0, 2.0)
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker.core.errors import BadValue
-from onlooker.faces.detect import YuNet
-from onlooker.faces.quality import Gate, sharpness
-from onlooker.faces.records import FaceBox, Refusal
+from onlooker.vision.detector import YuNet
+from onlooker.vision.quality import Gate, sharpness
+from onlooker.vision.types import FaceBox, Refusal
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 BOX = FaceBox(200, 100, 150, 190)

@@ -6,10 +6,10 @@ import pytest
 from homes import LENGTH, files_with, png, small_learner
 from onlooker import HeatKernel
 from onlooker.core.errors import NotFound
-from onlooker.faces.home import Home
-from onlooker.faces.keeping import Keeping
-from onlooker.faces.recall import STEPS, RecallableStrangers
-from onlooker.faces.visitors import Visitors
+from onlooker.home.home import Home
+from onlooker.home.retention import Keeping
+from onlooker.strangers.book import Visitors
+from onlooker.strangers.strangers import STEPS, RecallableStrangers
 
 KERNEL = HeatKernel(0.4, 1e-4)
 

@@ -12,15 +12,15 @@ import pytest
 
 from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
 from onlooker.core.similarity import squared_distances
-from onlooker.faces import enrolment
-from onlooker.faces.detect import YuNet
-from onlooker.faces.features import PixelFeatures
-from onlooker.faces.film import Truth
-from onlooker.faces.quality import Gate
-from onlooker.faces.recognizer import FaceRecognizer
-from onlooker.faces.records import FaceBox, Frame, Refusal
-from onlooker.faces.simulate import scenario, write_video
-from onlooker.faces.sources import frames_from
+from onlooker.recognition import enrolment
+from onlooker.recognition.recognizer import FaceRecognizer
+from onlooker.simulation.filming import Truth
+from onlooker.simulation.scenarios import scenario, write_video
+from onlooker.video.sources import frames_from
+from onlooker.vision.detector import YuNet
+from onlooker.vision.pixels import PixelFeatures
+from onlooker.vision.quality import Gate
+from onlooker.vision.types import FaceBox, Frame, Refusal
 
 DARK = Refusal("too dark", 3.0, 40.0)
 

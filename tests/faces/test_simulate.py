@@ -11,10 +11,16 @@ import numpy as np
 import pytest
 
 from onlooker.core.errors import BadValue, NotFound
-from onlooker.faces import orl
-from onlooker.faces.film import living
-from onlooker.faces.morph import GHOST
-from onlooker.faces.simulate import FRAMES, scenario, strangers, write_dataset, write_video
+from onlooker.simulation import orl
+from onlooker.simulation.filming import living
+from onlooker.simulation.morphing import GHOST
+from onlooker.simulation.scenarios import (
+    FRAMES,
+    scenario,
+    strangers,
+    write_dataset,
+    write_video,
+)
 
 NAMES = tuple(FRAMES)
 SAMPLE = 96

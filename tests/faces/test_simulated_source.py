@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from onlooker.core.errors import BadValue
-from onlooker.faces import shots
-from onlooker.faces.addresses import SCENARIOS, Kind, SourceError, addresses_of
-from onlooker.faces.simulate import FRAMES, scenario
-from onlooker.faces.sources import frames_from
+from onlooker.simulation.scenarios import FRAMES, scenario
+from onlooker.video import decoding
+from onlooker.video.addresses import SCENARIOS, Kind, SourceError, addresses_of
+from onlooker.video.sources import frames_from
 from onlooker.web.permitted import permitted
 
 
@@ -46,7 +46,7 @@ def test_frames_come_at_a_cameras_pace_and_are_those_of_the_scenario():
 
 
 def short(monkeypatch, frames=5):
-    monkeypatch.setattr(shots, "scenario", lambda name: scenario(name, frames=frames))
+    monkeypatch.setattr(decoding, "scenario", lambda name: scenario(name, frames=frames))
 
 
 def test_it_begins_again_when_the_film_is_over(monkeypatch):

@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 
 from onlooker import OnlookerError, Prediction
 from onlooker.core.errors import BadValue
-from onlooker.faces.draw import NAMED, NOBODY, REFUSED, UNSURE, annotated
-from onlooker.faces.labels import plain
-from onlooker.faces.records import FaceBox, Frame, Refusal, Sighting
-from onlooker.faces.sinks import (
+from onlooker.recognition.drawing import NAMED, NOBODY, REFUSED, UNSURE, annotated, plain
+from onlooker.recognition.sinks import (
     AnnotatedVideo,
     Callback,
     CsvFile,
@@ -26,6 +24,7 @@ from onlooker.faces.sinks import (
     SinkClosed,
     as_record,
 )
+from onlooker.vision.types import FaceBox, Frame, Refusal, Sighting
 
 KEYS = (
     *("time", "camera", "frame", "track", "box", "name", "label"),
@@ -142,7 +141,7 @@ def test_a_reader_sees_a_frame_at_once():
 def test_a_closed_pipe_is_an_exception_of_ours_and_nothing_more():
     program = (
         "import sys, test_sinks as t\n"
-        "from onlooker.faces.sinks import JsonLines, SinkClosed\n"
+        "from onlooker.recognition.sinks import JsonLines, SinkClosed\n"
         "sys.stdin.readline()\n"
         "try:\n"
         "    with JsonLines(sys.stdout) as sink: sink(t.frame(), [t.named()])\n"
@@ -247,9 +246,11 @@ def test_other_containers(tmp_path, name):
 
 
 def test_without_h264_there_is_mpeg4(tmp_path, monkeypatch):
-    from onlooker.faces import video
+    from onlooker.recognition import annotated_video
 
-    monkeypatch.setattr(video, "ENCODERS", {"no such": {}, "mpeg4": video.ENCODERS["mpeg4"]})
+    monkeypatch.setattr(
+        annotated_video, "ENCODERS", {"no such": {}, "mpeg4": annotated_video.ENCODERS["mpeg4"]}
+    )
     with AnnotatedVideo(tmp_path / "seen.mp4") as sink:
         sink(frame(), [named()])
     with av.open(str(tmp_path / "seen.mp4")) as container:

@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 
 from onlooker.core.errors import BadValue, OnlookerError
-from onlooker.faces.addresses import addresses_of
-from onlooker.faces.pictures import PictureError, read_picture
-from onlooker.faces.sources import SourceError, frames_from
+from onlooker.video.addresses import addresses_of
+from onlooker.video.image_files import PictureError, read_picture
+from onlooker.video.sources import SourceError, frames_from
 
 FAST = {"stall_after": 0.6, "reconnect_after": (0.05, 0.1)}
 
@@ -617,7 +617,7 @@ def test_a_file_can_be_deleted_or_opened_again_after_the_block(tmp_path):
 
 def test_a_stalled_camera_does_not_hold_up_the_end(monkeypatch, caplog):
     """What was learned must be saved before somebody loses patience and kills the program."""
-    monkeypatch.setattr("onlooker.faces.live._PATIENCE", 0.3)
+    monkeypatch.setattr("onlooker.video.live._PATIENCE", 0.3)
     with Camera(plays(*[jpeg(5)] * 5, then="stall")) as camera:
         with frames_from(camera.url, stall_after=10.0) as stream:
             list(itertools.islice(stream, 3))

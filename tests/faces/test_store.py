@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from onlooker.core.records import Entry
-from onlooker.faces.journal import Event, as_change, data_of, written
-from onlooker.faces.ledger import AT_ONCE, Ledger
-from onlooker.faces.snapshots import to_keep
-from onlooker.faces.store import MIGRATIONS, NotSaved, Store, StoreDamaged, StoreError
+from onlooker.home.database import MIGRATIONS, NotSaved, Store, StoreDamaged, StoreError
+from onlooker.home.events import AT_ONCE, Event, Ledger, as_change, data_of, written
+from onlooker.home.snapshots import to_keep
 
 
 @pytest.fixture
@@ -69,10 +68,12 @@ def test_a_migration_happens_once_and_as_a_whole(tmp_path, monkeypatch):
     path = tmp_path / "onlooker.db"
     Store(path).close()
     broken = "CREATE TABLE extra (x); CREATE TABLE events (x)"
-    monkeypatch.setattr("onlooker.faces.store.MIGRATIONS", (*MIGRATIONS, broken))
+    monkeypatch.setattr("onlooker.home.database.MIGRATIONS", (*MIGRATIONS, broken))
     with pytest.raises(StoreError, match="already exists"):
         Store(path)
-    monkeypatch.setattr("onlooker.faces.store.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE extra (x)"))
+    monkeypatch.setattr(
+        "onlooker.home.database.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE extra (x)")
+    )
     for _ in range(2):
         store = Store(path)
         assert store.run("SELECT * FROM extra") == []

@@ -13,6 +13,8 @@ from scipy.sparse.csgraph import connected_components
 
 from homes import LENGTH, files_with, png, small_learner, stream
 from onlooker import HeatKernel
+from onlooker.alerts.queue import WAITING
+from onlooker.alerts.webhook import Webhook
 from onlooker.core.errors import (
     BadName,
     BadValue,
@@ -21,16 +23,13 @@ from onlooker.core.errors import (
     NotFound,
     WrongVectorLength,
 )
-from onlooker.faces import strangers_file
-from onlooker.faces.cards import FACES
-from onlooker.faces.correction import learned_only_through, wrong
-from onlooker.faces.drawer import FILE
-from onlooker.faces.home import Home
-from onlooker.faces.keeping import Keeping
-from onlooker.faces.messenger import WAITING
-from onlooker.faces.strangers import Strangers
-from onlooker.faces.visitors import Visitors
-from onlooker.faces.webhook import Webhook
+from onlooker.home.home import Home
+from onlooker.home.retention import Keeping
+from onlooker.strangers import book
+from onlooker.strangers.book import FILE, Visitors
+from onlooker.strangers.cards import FACES
+from onlooker.strangers.correction import learned_only_through, wrong
+from onlooker.strangers.strangers import Strangers
 
 KERNEL = HeatKernel(0.4, 1e-4)
 REACH = KERNEL.reach
@@ -299,9 +298,9 @@ def test_strangers_from_a_file_go_on_as_if_nothing_had_been(tmp_path_factory, se
         if number == cut:
             kept[0].ignore(kept[0].cards()[0].number)
             kept[1].ignore(kept[1].cards()[0].number)
-            strangers_file.write(path, kept[0], "test")
+            book.write(path, kept[0], "test")
             kept[0] = Strangers(KERNEL, max_vertices=6)
-            strangers_file.read(path, kept[0], "test")
+            book.read(path, kept[0], "test")
         assert told(kept[0]) == told(kept[1])
     assert kept[0].expire(30.0) == kept[1].expire(30.0)
     assert told(kept[0]) == told(kept[1])
@@ -337,7 +336,7 @@ def test_a_damaged_file_is_left_aside_with_a_word(tmp_path, damage):
         if damage == "other":
             home.learner.save(path)
         elif damage in ("numbers", "cards", "time"):
-            snapshot = strangers_file.snapshot.read(path)
+            snapshot = book.snapshot.read(path)
             (card,) = snapshot.header["cards"]
             other = {
                 "numbers": {"next_card": 0},
@@ -345,7 +344,7 @@ def test_a_damaged_file_is_left_aside_with_a_word(tmp_path, damage):
                 "time": {"cards": [card | {"last": ["noon", "door", 0]}]},
             }
             header = snapshot.header | other[damage]
-            strangers_file.snapshot.write(path, header, snapshot.arrays)
+            book.snapshot.write(path, header, snapshot.arrays)
         else:
             flipped = raw[:-40] + bytes([raw[-40] ^ 1]) + raw[-39:]
             path.write_bytes({"cut": raw[:-9], "flipped": flipped, "empty": b""}[damage])
@@ -359,7 +358,7 @@ def test_a_damaged_file_is_left_aside_with_a_word(tmp_path, damage):
 def test_strangers_of_other_features_are_not_shown(tmp_path):
     strangers = Strangers(KERNEL)
     see(strangers, np.zeros(LENGTH))
-    strangers_file.write(tmp_path / FILE, strangers, "other/8")
+    book.write(tmp_path / FILE, strangers, "other/8")
     with opened(tmp_path) as home, Visitors(home, tmp_path) as visitors:
         assert visitors.cards() == []
         assert "features 'other/8', not 'test/8'" in visitors.problems[0]
@@ -378,9 +377,9 @@ def test_no_byte_of_who_was_named_and_forgotten_remains(tmp_path, disk, monkeypa
         if disk == "full":
 
             def refuse(*_):
-                raise strangers_file.SnapshotError("no space left")
+                raise book.SnapshotError("no space left")
 
-            monkeypatch.setattr(strangers_file.snapshot, "write", refuse)
+            monkeypatch.setattr(book.snapshot, "write", refuse)
         assert visitors.name(card, "ana") >= 1
         assert FILE not in files_with(tmp_path, *needles)
         monkeypatch.undo()

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.faces.records import FaceBox
-from onlooker.faces.tracks import Track, Tracks, overlap
+from onlooker.vision.tracking import Track, Tracks, overlap
+from onlooker.vision.types import FaceBox
 
 sizes = st.floats(1, 100)
 boxes = st.builds(FaceBox, st.floats(-50, 50), st.floats(-50, 50), sizes, sizes)

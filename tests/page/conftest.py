@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from browsing import browsing, running, tab_of, webcam, write_film
-from onlooker.faces.records import Frame
-from onlooker.faces.simulate import scenario
+from onlooker.simulation.scenarios import scenario
+from onlooker.vision.types import Frame
 from services import API, client_of, encoded, station_in
 from waiting import eventually
 from webcams import Webcam

@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 
 from browsing import MANY, browsing, running, tab_of, use_camera
 from homes import LENGTH, small_learner
-from onlooker.faces.home import Home
-from onlooker.faces.visitors import Visitors
+from onlooker.home.home import Home
+from onlooker.strangers.book import Visitors
 from onlooker.web.sight import Sight
 from onlooker.web.station import Station
 from services import EYES

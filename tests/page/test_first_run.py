@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from browsing import MANY, name_a_stranger, use_camera
-from onlooker.faces.records import Frame
-from onlooker.faces.simulate import write_video
+from onlooker.simulation.scenarios import write_video
+from onlooker.vision.types import Frame
 from waiting import eventually
 
 NAME = "Dorothea"

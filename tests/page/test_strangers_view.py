@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browsing import loaded
-from onlooker.faces.keeping import Keeping
+from onlooker.home.retention import Keeping
 from waiting import eventually
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
 from onlooker.core.similarity import squared_distances, squared_gaps, squared_norms
-from onlooker.faces.light import LightCorrected, psi
+from onlooker.vision.pixels import LightCorrected, psi
 
 SIDE = 12
 DISTANCE = LightCorrected(SIDE)

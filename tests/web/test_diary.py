@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from onlooker.faces.album import Album
-from onlooker.faces.parcel import read
-from onlooker.faces.records import Frame
+from onlooker.home.album import Album
+from onlooker.home.transfer import read
+from onlooker.vision.types import Frame
 from services import API, scene, teach
 
 

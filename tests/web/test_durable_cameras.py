@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from onlooker.faces.records import Frame
+from onlooker.vision.types import Frame
 from onlooker.web import camera_file
 from onlooker.web.camera_file import FILE, CameraFile
 from services import API, client_of, photo, scene, station_in, teach

@@ -12,8 +12,8 @@ import httpx2
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from onlooker.faces.records import Frame
-from onlooker.faces.simulate import scenario, write_video
+from onlooker.simulation.scenarios import scenario, write_video
+from onlooker.vision.types import Frame
 from onlooker.web.hub import Hub
 from onlooker.web.live_routes import MAX_FRAME
 from running import serving

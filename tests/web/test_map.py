@@ -5,8 +5,8 @@ import time
 import numpy as np
 
 from onlooker.core.records import Vertices
-from onlooker.faces.light import psi
-from onlooker.faces.records import Frame
+from onlooker.vision.pixels import psi
+from onlooker.vision.types import Frame
 from onlooker.web import chart as charts
 from onlooker.web.chart import LINKS, Chart
 from services import API, EYES, new_learner, scene, teach

@@ -5,10 +5,10 @@ import time
 import numpy as np
 import pytest
 
-from onlooker.faces.home import Home
-from onlooker.faces.keeping import Health
-from onlooker.faces.records import Frame
-from onlooker.faces.store import NotSaved
+from onlooker.home.database import NotSaved
+from onlooker.home.home import Home
+from onlooker.home.retention import Health
+from onlooker.vision.types import Frame
 from services import API, encoded, photo, recognized, scene, teach
 
 

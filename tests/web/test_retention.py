@@ -4,9 +4,9 @@ import time
 
 import numpy as np
 
-from onlooker.faces.home import Home
-from onlooker.faces.keeping import DAY
-from onlooker.faces.visitors import Visitors
+from onlooker.home.home import Home
+from onlooker.home.retention import DAY
+from onlooker.strangers.book import Visitors
 from services import new_learner, station_in
 
 

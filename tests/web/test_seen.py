@@ -2,7 +2,7 @@
 
 import pytest
 
-from onlooker.faces.records import Frame
+from onlooker.vision.types import Frame
 from onlooker.web.recent import TRACKS
 from services import API, photo, recognized, scene, teach
 

@@ -29,8 +29,8 @@ import pytest
 
 from killing import assert_never_killed, environment, long_version
 from onlooker import HeatKernel, OnlineHarmonicLearner
-from onlooker.faces.home import Home
-from onlooker.faces.orl import PICTURES, pictures_of
+from onlooker.home.home import Home
+from onlooker.simulation.orl import PICTURES, pictures_of
 from services import API, EYES, encoded
 
 CAMERAS = {"door": 1, "yard": 2}

@@ -3,7 +3,7 @@
 import pytest
 from starlette.testclient import TestClient
 
-from onlooker.faces.records import Frame
+from onlooker.vision.types import Frame
 from onlooker.web.app import create_app
 from onlooker.web.security import Guard
 from onlooker.web.sites import SiteState

@@ -1,6 +1,6 @@
 """Every change tells how to take it back, and taking it back does."""
 
-from onlooker.faces.records import Frame
+from onlooker.vision.types import Frame
 from services import API, photo, scene, teach
 
 

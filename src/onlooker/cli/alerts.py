@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from onlooker.alerts.queue import Messenger
+from onlooker.alerts.webhook import Webhook
 from onlooker.core.errors import BadValue
-from onlooker.faces.messenger import Messenger
-from onlooker.faces.webhook import Webhook
 
 if TYPE_CHECKING:
-    from onlooker.faces.broker import Broker
+    from onlooker.alerts.mqtt import Broker
 
 PASSWORD = "ONLOOKER_MQTT_PASSWORD"
 """The variable with the broker's password: an option would show it in every list of processes."""
@@ -33,7 +33,7 @@ class Alerts:
     def begin(self, identity: str) -> None:
         """The home is open: say so where somebody listens."""
         if self._broker is not None:
-            from onlooker.faces.mqtt import Mqtt
+            from onlooker.alerts.mqtt import Mqtt
 
             self._told.append(Mqtt(self._broker, identity))
 
@@ -54,7 +54,7 @@ class Alerts:
 
 def _broker(address: str, password_file: Path | None) -> "Broker":
     """Also where the extra is missing that is: the error says so before anything has begun."""
-    from onlooker.faces.broker import Broker
+    from onlooker.alerts.mqtt import Broker
 
     return Broker.at(address, _password(password_file))
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from onlooker.core.errors import BadValue
 from onlooker.experiments.recording import Stopped
-from onlooker.faces.records import Pixels
+from onlooker.vision.types import Pixels
 
 ACROSS = 36
 """Characters; a character is two pixels high and one wide."""

@@ -7,9 +7,9 @@ from onlooker.cli.settings import Settings
 from onlooker.core.errors import BadValue, Incompatible
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.similarity import HeatKernel
-from onlooker.faces.eyes import Eyes
-from onlooker.faces.pipeline import undisturbed
-from onlooker.faces.recognizer import FaceRecognizer
+from onlooker.recognition.pipeline import undisturbed
+from onlooker.recognition.recognizer import FaceRecognizer
+from onlooker.vision.finder import Eyes
 
 Enrol = Callable[[FaceRecognizer], object]
 

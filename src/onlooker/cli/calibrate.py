@@ -27,10 +27,10 @@ from onlooker.experiments.facebank import Face, find_faces
 from onlooker.experiments.manifest import Picture
 from onlooker.experiments.plots import FORMATS
 from onlooker.experiments.tradeoff import save_trade_off
-from onlooker.faces.calibration import Calibration, calibrate
-from onlooker.faces.enrolment import people_in
-from onlooker.faces.eyes import Eyes
-from onlooker.faces.pictures import SUFFIXES
+from onlooker.recognition.enrolment import people_in
+from onlooker.video.image_files import SUFFIXES
+from onlooker.vision.calibration import Calibration, calibrate
+from onlooker.vision.finder import Eyes
 
 MOST = 5000
 """Strangers that are looked at: all pairs of them are compared."""

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 
 from onlooker.cli.opening import HomeOption, folder_of, opened, print_row
-from onlooker.faces import parcel
-from onlooker.faces.backup import back_up
-from onlooker.faces.parcel import Parcel
-from onlooker.faces.pipeline import undisturbed
+from onlooker.home import transfer
+from onlooker.home.backup import back_up
+from onlooker.home.transfer import Parcel
+from onlooker.recognition.pipeline import undisturbed
+from onlooker.vision.finder import face_distances
 
 NewFileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="The file to make.", show_default=False)
@@ -31,7 +32,7 @@ def export(file: NewFileArgument, home: HomeOption = None) -> None:
     Example: onlooker export people.onlooker --home home/
     """
     with opened(home) as found:
-        _tell(file, parcel.export(found, file))
+        _tell(file, transfer.export(found, file))
 
 
 def bring_in(file: FileArgument, home: HomeOption = None) -> None:
@@ -42,7 +43,7 @@ def bring_in(file: FileArgument, home: HomeOption = None) -> None:
     Example: onlooker import people.onlooker --home home/
     """
     with undisturbed():
-        _tell(file, parcel.bring(folder_of(home), file))
+        _tell(file, transfer.bring(folder_of(home), file, face_distances()))
 
 
 def backup(folder: NewFolderArgument, home: HomeOption = None) -> None:
@@ -53,7 +54,7 @@ def backup(folder: NewFolderArgument, home: HomeOption = None) -> None:
     Example: onlooker backup /mnt/disk/home-monday --home home/
     """
     with undisturbed():
-        print_row(folder=str(folder), **asdict(back_up(folder_of(home), folder)))
+        print_row(folder=str(folder), **asdict(back_up(folder_of(home), folder, face_distances())))
 
 
 def _tell(file: Path, told: Parcel) -> None:

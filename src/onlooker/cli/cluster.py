@@ -134,7 +134,7 @@ def merge(
     """
     with _cluster("merge", config, address):
         from onlooker.cluster.fleet import merged_view
-        from onlooker.faces.people import everybody
+        from onlooker.home.people import everybody
 
         view = merged_view(timeout)
     for missing in view.missing:

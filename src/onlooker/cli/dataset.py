@@ -22,7 +22,7 @@ from onlooker.experiments.appending import ASIDE
 from onlooker.experiments.manifest import Dataset, read_dataset
 from onlooker.experiments.recording import Recorder, Stopped
 from onlooker.experiments.simulated import write_simulated
-from onlooker.faces.sources import frames_from
+from onlooker.video.sources import frames_from
 
 dataset = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

@@ -16,8 +16,8 @@ import onlooker
 from onlooker.cli.options import one_line
 from onlooker.cli.settings import Settings, example, settings, settings_file
 from onlooker.core.errors import OnlookerError
-from onlooker.faces.detect import MODEL, yunet_model
-from onlooker.faces.models import cache_folder, find_model, installed
+from onlooker.vision.detector import MODEL, yunet_model
+from onlooker.vision.models import cache_folder, find_model, installed
 
 PACKAGES = {
     "numpy": "numpy",

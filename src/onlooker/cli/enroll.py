@@ -19,7 +19,7 @@ from onlooker.cli.options import (
     VerticesOption,
 )
 from onlooker.cli.settings import settings
-from onlooker.faces.pipeline import undisturbed
+from onlooker.recognition.pipeline import undisturbed
 
 NameArgument = Annotated[
     str | None, typer.Argument(metavar="NAME", help="Who is in the files.", show_default=False)

@@ -10,7 +10,7 @@ from typing import Self
 from onlooker.cli.options import one_line
 from onlooker.core.errors import SnapshotError
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.faces.pipeline import undisturbed
+from onlooker.recognition.pipeline import undisturbed
 
 
 class Keeper:

@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 from rich.table import Table
 
-from onlooker.faces.models import REGISTRY, cache_folder, fetch, installed, verify
-from onlooker.faces.recipe import ModelError
+from onlooker.vision.models import REGISTRY, ModelError, cache_folder, fetch, installed, verify
 
 models = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

@@ -11,10 +11,11 @@ import typer
 
 from onlooker.cli.options import one_line
 from onlooker.cli.settings import settings
-from onlooker.faces.home import Home
-from onlooker.faces.pipeline import undisturbed
-from onlooker.faces.reopening import learner_like, reopened
-from onlooker.faces.visitors import Visitors
+from onlooker.home.home import Home
+from onlooker.home.reopen import learner_like, reopen
+from onlooker.recognition.pipeline import undisturbed
+from onlooker.strangers.book import Visitors
+from onlooker.vision.finder import face_distances
 
 HomeOption = Annotated[
     Path | None,
@@ -35,8 +36,8 @@ def folder_of(home: Path | None) -> Path:
 def opened(home: Path | None) -> Iterator[Home]:
     """The home for the time of the block, in which Ctrl-C waits; problems are told on stderr."""
     folder = folder_of(home)
-    learner_like(folder)  # before a folder or a lock is made where no home is
-    with undisturbed(), reopened(folder) as found:
+    learner_like(folder, face_distances())  # before a folder or a lock is made where no home is
+    with undisturbed(), reopen(folder, face_distances()) as found:
         yield found
         tell(found.problems)
 

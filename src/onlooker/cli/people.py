@@ -12,7 +12,7 @@ from onlooker.cli.opening import (
     opened_with_strangers,
     print_row,
 )
-from onlooker.faces.people import everybody, merge, rename
+from onlooker.home.people import everybody, merge, rename
 
 people = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

@@ -11,7 +11,7 @@ from onlooker.cli.engines import engine
 from onlooker.cli.options import DetectorOption, FeaturesOption, ModelOption
 from onlooker.cli.settings import settings
 from onlooker.core.errors import BadValue
-from onlooker.faces.eyes import Eyes
+from onlooker.vision.finder import Eyes
 
 NEEDED = ("matplotlib", "sklearn")
 """What the extra `experiments` brings; only this command needs it."""

@@ -142,7 +142,7 @@ def _serve(
     sites: "Sites",
 ) -> None:
     """Until somebody ends it."""
-    from onlooker.faces.pipeline import undisturbed
+    from onlooker.recognition.pipeline import undisturbed
     from onlooker.web.app import create_app
     from onlooker.web.security import Guard
     from onlooker.web.serving import Server, is_loopback

@@ -11,11 +11,11 @@ from onlooker.cli.opening import tell_left_out
 from onlooker.cli.settings import Settings
 from onlooker.core.errors import BadValue
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.faces.enrolment import Enrolment, Example, people_in
-from onlooker.faces.eyes import Eyes
-from onlooker.faces.home import Home
-from onlooker.faces.register import Register
-from onlooker.faces.visitors import Visitors
+from onlooker.home.home import Home
+from onlooker.home.taught import Register
+from onlooker.recognition.enrolment import Enrolment, Example, people_in
+from onlooker.strangers.book import Visitors
+from onlooker.vision.finder import Eyes
 from onlooker.web.memory import share_one_heap
 from onlooker.web.sight import Sight
 from onlooker.web.station import Station

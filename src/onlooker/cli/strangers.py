@@ -8,7 +8,7 @@ import typer
 
 from onlooker.cli.opening import HomeOption, NameArgument, opened_with_strangers, print_row
 from onlooker.core.errors import BadValue
-from onlooker.faces.cards import Card
+from onlooker.strangers.cards import Card
 
 strangers = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

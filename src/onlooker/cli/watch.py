@@ -27,13 +27,11 @@ from onlooker.cli.options import (
 from onlooker.cli.settings import Settings, settings
 from onlooker.core.errors import BadValue
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.faces.display import Display
-from onlooker.faces.pipeline import run
-from onlooker.faces.recognizer import FaceRecognizer
-from onlooker.faces.records import Frame, Sighting
-from onlooker.faces.sinks import AnnotatedVideo, CsvFile, JsonLines, Sink
-from onlooker.faces.sources import Counts, frames_from
-from onlooker.faces.summary import Summary
+from onlooker.recognition.pipeline import Display, Summary, run
+from onlooker.recognition.recognizer import FaceRecognizer
+from onlooker.recognition.sinks import AnnotatedVideo, CsvFile, JsonLines, Sink
+from onlooker.video.sources import Counts, frames_from
+from onlooker.vision.types import Frame, Sighting
 
 INTERRUPTED = 130
 

@@ -31,9 +31,9 @@ from onlooker.cluster.parcel import (
 from onlooker.cluster.site import Site
 from onlooker.cluster.wire import ClusterError, Delivery, Example, Hello, Recipe
 from onlooker.core.errors import OnlookerError
-from onlooker.faces.keeping import Keeping
-from onlooker.faces.lock import HomeInUse
-from onlooker.faces.store import StoreError
+from onlooker.home.database import StoreError
+from onlooker.home.disk import HomeInUse
+from onlooker.home.retention import Keeping
 
 NAMESPACE = "onlooker"
 PENDING_CALLS = 64

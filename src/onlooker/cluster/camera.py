@@ -13,10 +13,10 @@ from onlooker.cluster.line import Line, Sent
 from onlooker.cluster.sender import Sender
 from onlooker.cluster.wire import Replaced
 from onlooker.core.errors import OnlookerError
-from onlooker.faces.addresses import Kind, addresses_of
-from onlooker.faces.eyes import Eyes
-from onlooker.faces.records import Frame
-from onlooker.faces.sources import Counts, Stream, frames_from
+from onlooker.video.addresses import Kind, addresses_of
+from onlooker.video.sources import Counts, Stream, frames_from
+from onlooker.vision.finder import Eyes
+from onlooker.vision.types import Frame
 
 END_WITHIN = 120.0
 """Seconds for the last faces to be acknowledged."""

@@ -10,7 +10,7 @@ from onlooker.cluster.camera import CameraLoop, CameraState
 from onlooker.cluster.config import Camera, Config
 from onlooker.cluster.line import Lost
 from onlooker.cluster.wire import ClusterError
-from onlooker.faces.eyes import Eyes
+from onlooker.vision.finder import Eyes
 
 
 class CameraActor:

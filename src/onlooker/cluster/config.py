@@ -6,7 +6,7 @@ from pathlib import Path
 
 from onlooker.cluster.wire import Recipe
 from onlooker.core.similarity import HeatKernel
-from onlooker.faces.eyes import Eyes
+from onlooker.vision.finder import Eyes
 
 SCALES: Mapping[str, tuple[float, float]] = {"pixels": (0.025, 1e-8), "embedding": (0.2, 1e-4)}
 """Bandwidth and cutoff that belong to the features, as for `watch` and `serve`."""

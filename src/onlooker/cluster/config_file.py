@@ -18,7 +18,7 @@ from typing import Any
 from onlooker.cluster.config import SCALES, SHARED, Camera, Config, SiteConfig
 from onlooker.core.checks import as_number
 from onlooker.core.errors import BadValue
-from onlooker.faces.eyes import Eyes
+from onlooker.vision.finder import Eyes
 
 _NAME = re.compile(r"[\w.-]{1,64}")
 

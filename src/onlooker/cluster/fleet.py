@@ -20,7 +20,7 @@ from onlooker.cluster.people import labels_of, noted, untaught
 from onlooker.cluster.rounds import Rounds
 from onlooker.cluster.site_state import SiteState
 from onlooker.cluster.wire import ClusterError, Report, SiteReceipt
-from onlooker.faces.register import Register
+from onlooker.home.taught import Register
 
 OPEN_WITHIN = 120.0
 """Seconds for a site to open its home: the lock of a life before, and the journal since then."""

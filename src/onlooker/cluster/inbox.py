@@ -16,7 +16,7 @@ from onlooker.cluster.kept import Kept
 from onlooker.cluster.wire import Answer, Delivery, Example, Hello, Replaced
 from onlooker.core.errors import BadValue, OnlookerError
 from onlooker.core.union import REFUSED
-from onlooker.faces.store import StoreError
+from onlooker.home.database import StoreError
 
 REMEMBERED = 64
 """Answers per sender that can be given again word by word; older ones are asked anew."""
@@ -29,7 +29,7 @@ class Inbox:
     >>> import numpy as np
     >>> from onlooker import HeatKernel
     >>> from onlooker.cluster.wire import Recipe
-    >>> from onlooker.faces.keeping import Keeping
+    >>> from onlooker.home.retention import Keeping
     >>> recipe = Recipe(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     home = Kept(folder, new_learner=recipe.learner, keeping=Keeping(), clock=time.time)

@@ -12,8 +12,8 @@ from os import PathLike
 from onlooker.cluster.wire import Example
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Prediction
-from onlooker.faces.home import Home
-from onlooker.faces.keeping import Keeping
+from onlooker.home.home import Home
+from onlooker.home.retention import Keeping
 
 NEVER = 2**62
 

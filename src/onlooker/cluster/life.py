@@ -8,9 +8,9 @@ from pathlib import Path
 from onlooker.cluster.kept import Kept
 from onlooker.cluster.wire import Recipe
 from onlooker.core.errors import Incompatible
-from onlooker.faces.keeping import Keeping
-from onlooker.faces.lock import HomeInUse
-from onlooker.faces.store import StoreError
+from onlooker.home.database import StoreError
+from onlooker.home.disk import HomeInUse
+from onlooker.home.retention import Keeping
 
 SIGN_OF_LIFE = 5.0
 """Seconds between two notes that the site serves: how exactly a gap can be told."""

@@ -7,8 +7,8 @@ from typing import Any
 from onlooker.cluster.line import Lost
 from onlooker.cluster.site import Site
 from onlooker.cluster.wire import Delivery, Example, Hello
-from onlooker.faces.closing import Closing
-from onlooker.faces.store import StoreError
+from onlooker.core.files import Closing
+from onlooker.home.database import StoreError
 
 
 class LocalSite(Closing):

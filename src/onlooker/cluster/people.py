@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 from onlooker.cluster.config import Config
 from onlooker.cluster.wire import Label
 from onlooker.core.errors import BadValue
-from onlooker.faces.recognizer import FaceRecognizer
-from onlooker.faces.register import Register
+from onlooker.home.taught import Register
+from onlooker.recognition.recognizer import FaceRecognizer
 
 
 def labels_of(config: Config) -> list[Label]:

@@ -28,8 +28,8 @@ from onlooker.cluster.wire import (
 )
 from onlooker.core.errors import NotFound, OnlookerError
 from onlooker.core.records import Explanation, Prediction
-from onlooker.faces.keeping import Keeping
-from onlooker.faces.store import StoreError
+from onlooker.home.database import StoreError
+from onlooker.home.retention import Keeping
 
 
 class Site:

@@ -12,7 +12,7 @@ from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.quantizer import Quantizer
 from onlooker.core.records import Prediction, State
 from onlooker.core.similarity import HeatKernel
-from onlooker.faces.keeping import Forgotten
+from onlooker.home.retention import Forgotten
 
 
 class ClusterError(OnlookerError):

@@ -25,7 +25,7 @@ UNSEEN = 1e-3
 
 
 class Sketch(Protocol):
-    """A way to shorten vectors. A distance may bring its own (`onlooker.faces.light` does)."""
+    """A way to shorten vectors. A distance may bring its own (`onlooker.vision.pixels` does)."""
 
     @property
     def width(self) -> int:

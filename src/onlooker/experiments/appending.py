@@ -12,8 +12,8 @@ import cv2
 
 from onlooker.core.errors import BadValue
 from onlooker.experiments.manifest import COLUMNS, MANIFEST, read_dataset
-from onlooker.faces.pipeline import undisturbed
-from onlooker.faces.records import Pixels
+from onlooker.recognition.pipeline import undisturbed
+from onlooker.vision.types import Pixels
 
 ASIDE = "faces"
 """A subfolder that is not part of the dataset: the faces somebody was asked about."""

@@ -25,15 +25,15 @@ from onlooker.baselines.nearest import NearestNeighbour
 from onlooker.evaluation import Score
 from onlooker.experiments.page import share
 from onlooker.experiments.report import write_report
-from onlooker.faces.detect import Detector, YuNet
-from onlooker.faces.draw import annotated
-from onlooker.faces.features import PixelFeatures
-from onlooker.faces.film import Truth
-from onlooker.faces.quality import Gate
-from onlooker.faces.recognizer import FaceRecognizer
-from onlooker.faces.records import FaceBox, Frame, Pixels, Sighting
-from onlooker.faces.simulate import scenario
-from onlooker.faces.sinks import AnnotatedVideo
+from onlooker.recognition.drawing import annotated
+from onlooker.recognition.recognizer import FaceRecognizer
+from onlooker.recognition.sinks import AnnotatedVideo
+from onlooker.simulation.filming import Truth
+from onlooker.simulation.scenarios import scenario
+from onlooker.vision.detector import Detector, YuNet
+from onlooker.vision.pixels import PixelFeatures
+from onlooker.vision.quality import Gate
+from onlooker.vision.types import FaceBox, Frame, Pixels, Sighting
 
 BANDWIDTH, CUTOFF, VERTICES = 0.025, 1e-8, 500
 """The paper's heat parameter, and the cutoff at which it reports 95 % precision at 90 % recall."""

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from onlooker.core.errors import OnlookerError
 from onlooker.experiments.manifest import Picture, refuse
 from onlooker.experiments.parallel import spread
-from onlooker.faces.embedding import CannotAlign
-from onlooker.faces.eyes import Eyes
-from onlooker.faces.models import cache_folder
-from onlooker.faces.pictures import read_picture
-from onlooker.faces.records import FaceBox, Pixels
+from onlooker.video.image_files import read_picture
+from onlooker.vision.embedding import CannotAlign
+from onlooker.vision.finder import Eyes
+from onlooker.vision.models import cache_folder
+from onlooker.vision.types import FaceBox, Pixels
 
 CHUNK = 64
 VERSION = 1

@@ -16,7 +16,7 @@ import onlooker
 from onlooker.experiments.manifest import read_dataset
 from onlooker.experiments.parallel import spread
 from onlooker.experiments.trial import Row, Trial, run
-from onlooker.faces.models import cache_folder
+from onlooker.vision.models import cache_folder
 
 APART = ("cli", "web", "cluster")
 """Parts of the package that no row depends on."""

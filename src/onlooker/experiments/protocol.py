@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onlooker.core.errors import BadValue
 from onlooker.experiments.facebank import Face
 from onlooker.experiments.manifest import Picture, refuse
-from onlooker.faces.records import FaceBox
+from onlooker.vision.types import FaceBox
 
 LABELS = 4
 RUN = 30

@@ -16,9 +16,9 @@ import numpy as np
 from onlooker.core.checks import as_number
 from onlooker.core.errors import BadValue
 from onlooker.experiments.appending import Appender, clean
-from onlooker.faces.enrolment import Detect, Judge
-from onlooker.faces.records import FaceBox, Frame, Pixels
-from onlooker.faces.tracks import Tracks
+from onlooker.recognition.enrolment import Detect, Judge
+from onlooker.vision.tracking import Tracks
+from onlooker.vision.types import FaceBox, Frame, Pixels
 
 Ask = Callable[[Pixels], str | None]
 """Who is this? The face in, the name out; None or nothing for a stranger; may raise Stopped."""

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from onlooker.evaluation import Score
 from onlooker.experiments.page import document, drawing, paragraphs, share, table
-from onlooker.faces.records import Pixels
+from onlooker.vision.types import Pixels
 
 ONLINE, NEAREST = "#0072B2", "#D55E00"  # Okabe-Ito: told apart by the colour-blind, and in print
 WINDOW = 60

@@ -12,7 +12,7 @@ from onlooker.experiments.methods import METHODS
 from onlooker.experiments.protocol import Labeling, Protocol, plan
 from onlooker.experiments.simulated import simulated_datasets
 from onlooker.experiments.trial import Trial, material
-from onlooker.faces.eyes import Eyes
+from onlooker.vision.finder import Eyes
 
 CUTOFFS = (1e-1, 1e-2, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
 

@@ -23,15 +23,15 @@ from onlooker.core.checks import as_number
 from onlooker.core.errors import BadValue
 from onlooker.experiments.manifest import MANIFEST
 from onlooker.experiments.parallel import spread
-from onlooker.faces import film, morph, orl, scenery, simulate
-from onlooker.faces.film import Truth
-from onlooker.faces.models import cache_folder
-from onlooker.faces.records import Frame
-from onlooker.faces.simulate import FRAMES, scenario, strangers, write_dataset
+from onlooker.simulation import filming, morphing, orl, scenarios, scenery
+from onlooker.simulation.filming import Truth
+from onlooker.simulation.scenarios import FRAMES, scenario, strangers, write_dataset
+from onlooker.vision.models import cache_folder
+from onlooker.vision.types import Frame
 
 Scene = tuple[Frame, Truth]
 
-MAKERS = (orl, morph, scenery, film, simulate)
+MAKERS = (orl, morphing, scenery, filming, scenarios)
 """The modules that decide what the pictures show."""
 
 

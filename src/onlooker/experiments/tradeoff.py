@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from onlooker.core.checks import Floats
 from onlooker.experiments.plots import GREY, STYLE
-from onlooker.faces.calibration import Calibration
+from onlooker.vision.calibration import Calibration
 
 STRANGERS, FRIENDS = "#D55E00", "#0072B2"
 

@@ -13,7 +13,7 @@ from onlooker.experiments.facebank import find_faces
 from onlooker.experiments.manifest import read_dataset
 from onlooker.experiments.methods import METHODS, Names
 from onlooker.experiments.protocol import Found, Protocol, Step, plan
-from onlooker.faces.eyes import Eyes
+from onlooker.vision.finder import Eyes
 
 BANDWIDTHS = {"pixels": 0.025, "embedding": 0.2}
 """The paper's heat parameter, and the one at which strangers' embeddings are as dissimilar."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Set
 from typing import Literal
 
 from onlooker.core.records import Ending, Explanation, Prediction
-from onlooker.faces.records import FaceBox, Refusal, Sighting
+from onlooker.vision.types import FaceBox, Refusal, Sighting
 from onlooker.web.looked import Looked
 from onlooker.web.models import Model
 

@@ -7,8 +7,8 @@ from typing import TypeVar
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
-from onlooker.faces.home import Home
-from onlooker.faces.records import Pixels
+from onlooker.home.home import Home
+from onlooker.vision.types import Pixels
 from onlooker.web.station import Station
 from onlooker.web.uploads import decoded
 

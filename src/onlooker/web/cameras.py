@@ -6,8 +6,8 @@ from pathlib import Path
 from threading import Lock
 
 from onlooker.core.errors import NotFound, OnlookerError
-from onlooker.faces.addresses import addresses_of
-from onlooker.faces.records import Frame
+from onlooker.video.addresses import addresses_of
+from onlooker.vision.types import Frame
 from onlooker.web.camera_file import CameraFile, NotKept
 from onlooker.web.permitted import as_camera_name, permitted
 from onlooker.web.watching import Camera, CameraState

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from onlooker.core.errors import BadValue, NotFound, OnlookerError
-from onlooker.faces.home import Home
-from onlooker.faces.keeping import Forgotten
-from onlooker.faces.people import merge, rename
+from onlooker.home.home import Home
+from onlooker.home.people import merge, rename
+from onlooker.home.retention import Forgotten
 from onlooker.web.people import People
 from onlooker.web.recent import Remembered
 from onlooker.web.sight import Face

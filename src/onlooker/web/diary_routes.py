@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 
-from onlooker.faces import journal
-from onlooker.faces.album import Seen
+from onlooker.home.album import Seen
+from onlooker.home.events import Event
 from onlooker.web import states
 from onlooker.web.asking import asked
 from onlooker.web.models import Name, Number
@@ -58,7 +58,7 @@ def diary_routes(station: Station) -> APIRouter:
         """The same as a table."""
         options: dict[str, Any] = {"kind": kind, "camera": camera, "newest": newest}
 
-        async def page(last: journal.Event | None, size: int) -> list[journal.Event]:
+        async def page(last: Event | None, size: int) -> list[Event]:
             low = last.sequence if last and not newest else after
             high = last.sequence if last and newest else before
             return await asked(station, lambda home: home.events(low, size, before=high, **options))
@@ -102,7 +102,7 @@ def diary_routes(station: Station) -> APIRouter:
     return routes
 
 
-def as_event(event: journal.Event) -> states.Event:
+def as_event(event: Event) -> states.Event:
     """As it goes over the wire."""
     return states.Event(
         sequence=event.sequence,
@@ -114,7 +114,7 @@ def as_event(event: journal.Event) -> states.Event:
     )
 
 
-def _event_cells(event: journal.Event) -> list[Any]:
+def _event_cells(event: Event) -> list[Any]:
     changes = json.dumps(event.changes, ensure_ascii=False)
     return [event.sequence, event.time, event.kind, event.camera, event.frame, changes]
 

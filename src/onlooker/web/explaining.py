@@ -2,7 +2,7 @@
 
 from numpy.typing import ArrayLike
 
-from onlooker.faces.home import Home
+from onlooker.home.home import Home
 from onlooker.web.answers import Why
 from onlooker.web.people import People
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from onlooker.faces.home import Home
-from onlooker.faces.keeping import Keeping
+from onlooker.home.home import Home
+from onlooker.home.retention import Keeping
 
 
 @dataclass(slots=True)

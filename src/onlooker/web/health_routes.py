@@ -6,7 +6,7 @@ import time
 from fastapi import APIRouter, Response
 
 import onlooker
-from onlooker.faces.home import Home
+from onlooker.home.home import Home
 from onlooker.web import states
 from onlooker.web.asking import asked
 from onlooker.web.metrics import TYPE, metrics

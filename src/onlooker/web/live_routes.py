@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from onlooker.core.errors import NotFound, OnlookerError
-from onlooker.faces.records import Frame
+from onlooker.vision.types import Frame
 from onlooker.web.answers import Result
 from onlooker.web.hub import Subscription
 from onlooker.web.models import Problem

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from onlooker.faces.records import Sighting
+from onlooker.vision.types import Sighting
 
 STAGES = ("detect", "features", "learn")
 

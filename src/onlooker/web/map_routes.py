@@ -7,7 +7,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from onlooker.core.records import Vertices
 from onlooker.core.similarity import HeatKernel
-from onlooker.faces.home import Home
+from onlooker.home.home import Home
 from onlooker.web import states
 from onlooker.web.asking import asked
 from onlooker.web.chart import Chart

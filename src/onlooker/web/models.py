@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from onlooker.faces.cards import Card
+from onlooker.strangers.cards import Card
 
 LARGEST = 2**53 - 1
 """Numbers beyond are not the same in every language."""

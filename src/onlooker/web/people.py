@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple
 from numpy.typing import NDArray
 
 from onlooker.core.errors import NotFound
-from onlooker.faces.cards import Card
-from onlooker.faces.home import Home
-from onlooker.faces.visitors import Visitors
+from onlooker.home.home import Home
+from onlooker.strangers.book import Visitors
+from onlooker.strangers.cards import Card
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from onlooker.core.errors import NotFound
-from onlooker.faces.home import Home
+from onlooker.home.home import Home
 from onlooker.web import answers, models
 from onlooker.web.asking import asked, uploaded
 from onlooker.web.explaining import explained

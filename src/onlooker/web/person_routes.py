@@ -6,9 +6,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 from fastapi.concurrency import run_in_threadpool
 
-from onlooker.faces.home import Home
-from onlooker.faces.parcel import packed
-from onlooker.faces.portrait import Portrait, portrait
+from onlooker.home.home import Home
+from onlooker.home.transfer import Portrait, packed, portrait
 from onlooker.web import states
 from onlooker.web.asking import asked
 from onlooker.web.people_routes import Person

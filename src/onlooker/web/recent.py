@@ -10,8 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from onlooker.core.errors import NotFound
-from onlooker.faces.features import lossless
-from onlooker.faces.records import Pixels, Refusal, Sighting
+from onlooker.vision.pixels import lossless
+from onlooker.vision.types import Pixels, Refusal, Sighting
 
 TRACKS = 64
 """How many tracks are remembered; the one not seen for longest goes first."""

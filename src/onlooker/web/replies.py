@@ -9,8 +9,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from onlooker.core.errors import BadValue, LabelConflict, NotFound, OnlookerError
-from onlooker.faces.addresses import SourceError
-from onlooker.faces.pictures import PictureError
+from onlooker.video.addresses import SourceError
+from onlooker.video.image_files import PictureError
 from onlooker.web.cameras import CameraTaken
 from onlooker.web.deeds import NothingLearned
 from onlooker.web.models import Problem

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from onlooker.faces.home import Home
+from onlooker.home.home import Home
 from onlooker.web import answers, models
 from onlooker.web.asking import asked
 from onlooker.web.deeds import vector_of

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from onlooker.core.errors import BadValue
 from onlooker.core.records import Prediction
-from onlooker.faces.enrolment import Detect, Features, Judge
-from onlooker.faces.features import lossless, thumbnail
-from onlooker.faces.home import Home
-from onlooker.faces.records import FaceBox, Frame, Pixels, Refusal, Sighting
-from onlooker.faces.tracks import Tracks
+from onlooker.home.home import Home
+from onlooker.recognition.enrolment import Detect, Features, Judge
+from onlooker.vision.pixels import lossless, thumbnail
+from onlooker.vision.tracking import Tracks
+from onlooker.vision.types import FaceBox, Frame, Pixels, Refusal, Sighting
 from onlooker.web.looked import Looked, Stopwatch
 from onlooker.web.recent import Recent, Remembered
 from onlooker.web.stock import Stock

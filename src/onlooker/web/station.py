@@ -10,11 +10,11 @@ from threading import Lock
 from typing import TypeVar
 
 from onlooker.core.errors import NotFound
-from onlooker.faces.closing import Closing
-from onlooker.faces.home import Home
-from onlooker.faces.keeping import Health
-from onlooker.faces.records import Frame, Sighting
-from onlooker.faces.visitors import Visitors
+from onlooker.core.files import Closing
+from onlooker.home.home import Home
+from onlooker.home.retention import Health
+from onlooker.strangers.book import Visitors
+from onlooker.vision.types import Frame, Sighting
 from onlooker.web.accounts import Accounts
 from onlooker.web.camera_file import CameraFile, NotKept
 from onlooker.web.cameras import Cameras, CameraTaken

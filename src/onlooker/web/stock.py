@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from onlooker.faces.home import Home
+from onlooker.home.home import Home
 
 
 class Known(NamedTuple):

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from onlooker.faces.cards import chosen
-from onlooker.faces.home import Home
+from onlooker.home.home import Home
+from onlooker.strangers.cards import chosen
 from onlooker.web import models
 from onlooker.web.asking import asked
 from onlooker.web.models import FaceKey, Number

@@ -10,7 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from onlooker.core.errors import OnlookerError
-from onlooker.faces.home import Home
+from onlooker.home.home import Home
 from onlooker.web import states
 from onlooker.web.asking import asked
 from onlooker.web.diary_routes import as_event

@@ -3,8 +3,8 @@
 import cv2
 import numpy as np
 
-from onlooker.faces.pictures import PictureError, picture_size
-from onlooker.faces.records import Pixels, picture
+from onlooker.video.image_files import PictureError, picture_size
+from onlooker.vision.types import Pixels, picture
 
 MAX_PIXELS = 20_000_000
 """Of an upload or a browser's frame; several are unpacked at one time."""

@@ -4,8 +4,8 @@ from threading import Lock
 
 import cv2
 
-from onlooker.faces.draw import annotated
-from onlooker.faces.records import Frame, Pixels
+from onlooker.recognition.drawing import annotated
+from onlooker.vision.types import Frame, Pixels
 from onlooker.web.looked import Looked
 
 

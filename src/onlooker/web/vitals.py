@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 
 import onlooker
-from onlooker.faces.store import VERSION
+from onlooker.home.database import VERSION
 
 
 def resident() -> int:

@@ -8,9 +8,9 @@ from threading import Lock, Thread
 from typing import Literal
 
 from onlooker.core.errors import OnlookerError
-from onlooker.faces.addresses import Address, Kind
-from onlooker.faces.records import Frame
-from onlooker.faces.sources import Counts, Stream, frames_from
+from onlooker.video.addresses import Address, Kind
+from onlooker.video.sources import Counts, Stream, frames_from
+from onlooker.vision.types import Frame
 from onlooker.web.worker import Stopped
 
 PATIENCE = 100

@@ -10,8 +10,8 @@ from threading import Lock, Thread
 from typing import Any, TypeAlias, TypeVar
 
 from onlooker.core.errors import OnlookerError
-from onlooker.faces.home import Home
-from onlooker.faces.keeping import Health
+from onlooker.home.home import Home
+from onlooker.home.retention import Health
 
 WAITING = 256
 """Pieces of work that may wait; whoever comes then is told to come back."""

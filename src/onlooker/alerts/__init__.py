@@ -1,0 +1,1 @@
+"""Messages to other programs: webhook, MQTT, Home Assistant."""

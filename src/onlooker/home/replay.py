@@ -1,0 +1,201 @@
+"""A state made again from what the journal says: nothing is measured, nothing is solved.
+
+What was known after an event: the newest good snapshot before it, and the events since.
+
+Nothing is solved: the events say what the learner did. Where an undo lies on the way, the state
+it went back to is found first, and only what came after the undo is applied to that.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker.core.graph import UNLABELED
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.persistence import Saved
+from onlooker.core.records import State
+from onlooker.home.database import StoreDamaged, StoreError
+from onlooker.home.events import Change, Ledger
+from onlooker.home.snapshots import Snapshots
+
+
+class Table:
+    """The vertices of a learner as a plain table, to which changes are applied."""
+
+    def __init__(self, state: State) -> None:
+        names = [state.names[label] if label >= 0 else None for label in state.labels]
+        counts = state.multiplicities.tolist()
+        self.vertices: dict[int, list[Any]] = {
+            vertex: [count, name, 0]
+            for vertex, count, name in zip(state.ids.tolist(), counts, names, strict=True)
+        }
+        """Per id, how many examples it stands for, its name, and the event that brought it."""
+        self.names, self.radius, self.next_id = list(state.names), state.radius, state.next_id
+        self._vectors = dict(zip(state.ids.tolist(), state.vectors, strict=True))
+        self._like = state.vectors[:0]
+
+    def apply(self, changes: Iterable[Change], sequence: int) -> None:
+        """Repeat what one event did."""
+        vertices = self.vertices
+        for change in changes:
+            kind, vertex = change[0], change[1]
+            if kind == "new":
+                count, name = change[2:4] if len(change) > 2 else (1, None)
+                vertices[vertex] = [count, name, sequence]
+                self.next_id = max(self.next_id, vertex + 1)
+            elif kind == "merged":
+                vertices[change[2]][0] += vertices.pop(vertex)[0]
+            elif kind == "absorbed":
+                vertices[vertex][0] += change[2] if len(change) > 2 else 1
+            elif kind == "dropped":
+                del vertices[vertex]
+            elif kind in ("labeled", "unlabeled"):
+                vertices[vertex][1] = change[2] if kind == "labeled" else None
+            elif kind == "names":
+                self.names = change[1]
+            elif kind in ("doubled", "radius"):
+                self.radius = change[1]
+            elif kind != "undo":
+                raise ValueError(f"an event speaks of {kind!r}")
+
+    @property
+    def unknown(self) -> set[int]:
+        """The events that brought the vectors which are still to be found."""
+        missing = (vertex for vertex in self.vertices if vertex not in self._vectors)
+        return {self.vertices[vertex][2] for vertex in missing}
+
+    def complete(self, vectors: Mapping[int, NDArray[Any]]) -> list[int]:
+        """Take in vectors; the vertices that remain without one are left out, and told."""
+        self._vectors.update(vectors)
+        lost = [vertex for vertex in self.vertices if vertex not in self._vectors]
+        for vertex in lost:
+            del self.vertices[vertex]
+        return lost
+
+    def state(self, like: NDArray[Any] | None = None) -> State:
+        """The table as the arrays a learner is made of; like: a vector, should none be left."""
+        used = {name for _, name, _ in self.vertices.values()}
+        names = [name for name in self.names if name in used]
+        numbers = {name: number for number, name in enumerate(names)}
+        labels = [numbers.get(name, UNLABELED) for _, name, _ in self.vertices.values()]
+        rows = [self._vectors[vertex] for vertex in self.vertices]
+        empty = self._like if like is None or self._like.shape[1] else like[None][:0]
+        return State(
+            np.array(list(self.vertices), dtype=np.int64),
+            np.array(rows) if rows else empty,
+            np.array([count for count, _, _ in self.vertices.values()], dtype=np.int64),
+            np.array(labels, dtype=np.int64),
+            names,
+            self.radius,
+            self.next_id,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Remembered:
+    """A learner as it was after an event, and what stood in the way."""
+
+    settings: OnlineHarmonicLearner
+    """An empty learner with the settings that were saved."""
+    state: State
+    sequence: int
+    """The event it was reached: the one asked for, or the last before the damage."""
+    problems: tuple[str, ...] = ()
+
+    def learner(self, next_id: int = 0) -> OnlineHarmonicLearner:
+        """The learner itself; ids below next_id have been in use."""
+        newer = replace(self.state, next_id=max(next_id, self.state.next_id))
+        return self.settings.restored(newer)
+
+
+class NotMended(StoreError):
+    """The way around some damage is known, but cannot be written: nothing may be built on it."""
+
+    def __init__(self, learner: OnlineHarmonicLearner, error: Exception) -> None:
+        super().__init__(f"damage could not be mended yet: {error}")
+        self.learner = learner
+        """What could be saved."""
+
+
+class _Damaged(Exception):
+    """The event with that number cannot be applied."""
+
+    def __init__(self, sequence: int, reason: str) -> None:
+        super().__init__(sequence, reason)
+        self.sequence, self.reason = sequence, reason
+
+
+def remember(ledger: Ledger, snapshots: Snapshots, upto: int) -> Remembered:
+    """What was known after an event, or after the last one before the damage."""
+    try:
+        return _exactly(ledger, snapshots, upto)
+    except _Damaged as damage:
+        lost = f"events {damage.sequence} to {upto}" if damage.sequence < upto else f"event {upto}"
+        found = remember(ledger, snapshots, damage.sequence - 1)
+        problem = f"event {damage.sequence} {damage.reason}; lost: {lost}"
+        return Remembered(found.settings, found.state, found.sequence, (problem, *found.problems))
+
+
+def _exactly(ledger: Ledger, snapshots: Snapshots, upto: int) -> Remembered:
+    spans: list[tuple[int, int]] = []
+    top = upto
+    while True:
+        base, saved = _newest(snapshots, top)
+        undo = ledger.last_undo(base, top)
+        if undo is None:
+            break
+        spans.insert(0, (undo, top))
+        top = _went_back_to(ledger, undo)
+    table = Table(saved.state)
+    for after, last in [(base, top), *spans]:
+        _apply(ledger, table, after, last)
+    lost = table.complete(ledger.vectors(table.unknown))
+    problems = tuple(f"the vector of vertex {vertex} is damaged; it is lost" for vertex in lost)
+    like = _any_vector(ledger, upto) if table.next_id > saved.state.next_id else None
+    table.next_id = max(table.next_id, ledger.last()[1])  # no id is used twice
+    return Remembered(OnlineHarmonicLearner(**saved.settings), table.state(like), upto, problems)
+
+
+def _any_vector(ledger: Ledger, upto: int) -> NDArray[Any] | None:
+    """A learner that lost every vertex still knows the length of its vectors."""
+    sequence = ledger.brought_a_vector(upto)
+    return None if sequence is None else next(iter(ledger.vectors([sequence]).values()), None)
+
+
+def _newest(snapshots: Snapshots, upto: int) -> tuple[int, Saved]:
+    found = snapshots.newest(upto)
+    if found is None:
+        raise StoreDamaged(
+            f"there is no good snapshot of event {upto} or before; restore a backup, "
+            "or begin anew in another folder"
+        )
+    return found
+
+
+def _went_back_to(ledger: Ledger, undo: int) -> int:
+    for event, sound in ledger.events(undo - 1, undo):
+        if sound:
+            return int(event.changes[0][1])
+    raise _Damaged(undo, "is damaged")
+
+
+def _apply(ledger: Ledger, table: Table, after: int, upto: int) -> None:
+    """Apply the events of a span; each must be there, and sound."""
+    expected = after + 1
+    try:
+        for sequence, changes in ledger.changes(after, upto):
+            if sequence != expected:
+                break
+            if changes is None:
+                raise _Damaged(expected, "is damaged")
+            table.apply(changes, expected)
+            expected += 1
+    except (LookupError, TypeError, ValueError) as error:
+        raise _Damaged(expected, f"contradicts those before it ({error!r})") from error
+    except StoreDamaged as error:
+        raise _Damaged(expected, f"cannot be read ({error})") from error
+    if expected <= upto:
+        raise _Damaged(expected, "is missing")

@@ -1,0 +1,234 @@
+"""What a home has learned in one file, for another home: people, faces, pictures; no history.
+
+A zip archive that any program can open: `learner.snapshot`, `pictures/VERTEX.png`, and
+`manifest.json` with the SHA-256 of each. Nothing in it is compressed, so that it cannot unpack to
+more than its size; nothing in it is code, and no name in it becomes the name of a file.
+
+What a home knows of one person, taken out to be given away; all others stay at home.
+"""
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+import zipfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onlooker.core.errors import BadValue, Incompatible, OnlookerError, SnapshotError
+from onlooker.core.graph import UNLABELED
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.records import State
+from onlooker.core.similarity import Distance
+from onlooker.home.album import as_png
+from onlooker.home.database import StoreDamaged
+from onlooker.home.home import Home
+from onlooker.home.reopen import DISTANCES, empty_learner, is_home, reopen
+
+WHAT, VERSION = "onlooker export", 1
+LEARNER, MANIFEST = "learner.snapshot", "manifest.json"
+_PICTURE = re.compile(r"pictures/(\d{1,18})\.png")
+
+
+class ParcelError(OnlookerError):
+    """A file that is not a whole export."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parcel:
+    """What an export holds."""
+
+    learner: OnlineHarmonicLearner
+    pictures: Mapping[int, bytes]
+    """By vertex of that learner."""
+
+
+def export(home: Home, path: str | PathLike[str]) -> Parcel:
+    """Write what a home has learned into a new file, and read it again to be sure."""
+    target = Path(path)
+    if target.exists():
+        raise BadValue(f"{target} exists already; choose another name")
+    with _errors_about(target), tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        contents = {LEARNER: _saved(home.learner, Path(folder))}
+        for vertex in home.album.vertices():
+            with suppress(StoreDamaged):  # one that cannot be shown is no loss
+                contents[f"pictures/{vertex}.png"] = home.album.picture(vertex) or b""
+        finished = Path(folder, "parcel")
+        _write(finished, contents, home.learner)
+        parcel = read(finished, [home.learner.kernel.distance])
+        os.replace(finished, target)
+    return parcel
+
+
+def packed(parcel: Parcel) -> bytes:
+    """The same as the bytes of a file, for somebody who asks from elsewhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        finished = Path(folder, "parcel")
+        with _errors_about(finished):
+            pictures = {f"pictures/{vertex}.png": png for vertex, png in parcel.pictures.items()}
+            contents = {LEARNER: _saved(parcel.learner, Path(folder)), **pictures}
+            _write(finished, contents, parcel.learner)
+            read(finished, [parcel.learner.kernel.distance])
+            return finished.read_bytes()
+
+
+def bring(
+    folder: str | PathLike[str],
+    path: str | PathLike[str],
+    distances: Iterable[Distance] = DISTANCES,
+) -> Parcel:
+    """Let a home take in an export; where there is no home, a new one begins with it.
+
+    Other features, or another kernel, are refused: their vectors mean something else.
+    """
+    parcel, target = read(path, distances), Path(folder)
+    if is_home(target):
+        with reopen(target, distances) as home:
+            here, there = home.learner.features, parcel.learner.features
+            if here != there:
+                raise Incompatible(f"{path} has features {there!r}, {target} has {here!r}")
+            home.merge(parcel.learner)
+            _show(home, parcel)
+        return parcel
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise BadValue(f"{target} is neither a home nor an empty folder; choose another")
+    with tempfile.TemporaryDirectory() as scratch:
+        state = Path(scratch, LEARNER)
+        parcel.learner.save(state)
+        empty = empty_learner(state, [parcel.learner.kernel.distance])
+        with Home(target, new_learner=lambda: empty, adopt=state) as home:
+            _show(home, parcel)
+    return parcel
+
+
+def read(path: str | PathLike[str], distances: Iterable[Distance] = DISTANCES) -> Parcel:
+    """What a file holds, if it is an export and every byte is as it was written."""
+    with _errors_about(path), zipfile.ZipFile(path) as archive:
+        contents = _checked(archive)
+        with tempfile.TemporaryDirectory() as folder:
+            state = Path(folder, LEARNER)
+            state.write_bytes(contents.pop(LEARNER))
+            distance = empty_learner(state, distances).kernel.distance
+            learner = OnlineHarmonicLearner.load(state, distance=distance)
+        pictures = {}
+        for name, data in contents.items():
+            match = _PICTURE.fullmatch(name)
+            if match is None:
+                raise ValueError(f"{name[:60]!r} is no part of one")
+            pictures[int(match[1])] = as_png(data)
+    return Parcel(learner, pictures)
+
+
+def _checked(archive: zipfile.ZipFile) -> dict[str, bytes]:
+    """The files of the manifest, each as it was written, and no others."""
+    entries = {entry.filename: entry for entry in archive.infolist()}
+    if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries.values()):
+        raise ValueError("it was packed again by another program")
+    manifest: dict[str, Any] = json.loads(archive.read(entries.pop(MANIFEST)))
+    if (manifest["what"], manifest["version"]) != (WHAT, VERSION):
+        raise ValueError(f"it is {manifest['what']!r} of version {manifest['version']!r}")
+    if manifest["files"].keys() != entries.keys() or len(archive.infolist()) != len(entries) + 1:
+        raise ValueError("it does not hold what its manifest lists")
+    contents = {name: archive.read(entry) for name, entry in entries.items()}
+    for name, data in contents.items():
+        if hashlib.sha256(data).hexdigest() != manifest["files"][name]:
+            raise ValueError(f"{name[:60]!r} in it is damaged or was changed")
+    return contents
+
+
+def _write(path: Path, contents: Mapping[str, bytes], learner: OnlineHarmonicLearner) -> None:
+    manifest = {
+        "what": WHAT,
+        "version": VERSION,
+        "features": learner.features,
+        "people": list(learner.names),
+        "vertices": len(learner),
+        "files": {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()},
+    }
+    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            # a fixed date: the same home gives the same bytes
+            for name, data in {
+                MANIFEST: json.dumps(manifest, indent=1).encode(),
+                **contents,
+            }.items():
+                archive.writestr(zipfile.ZipInfo(name), data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _saved(learner: OnlineHarmonicLearner, folder: Path) -> bytes:
+    path = folder / LEARNER
+    learner.save(path)
+    return path.read_bytes()
+
+
+def _show(home: Home, parcel: Parcel) -> None:
+    """Give pictures to the vertices that stand where theirs stood."""
+    theirs, mine = parcel.learner.vertices(), home.vertices()
+    vectors = theirs.vectors.astype(mine.vectors.dtype)
+    source = dict(zip(map(bytes, vectors), theirs.ids.tolist(), strict=True))
+    shown = {}
+    for vertex, row in zip(mine.ids.tolist(), mine.vectors, strict=True):
+        png = parcel.pictures.get(source.get(bytes(row), -1))
+        if png is not None:
+            shown[vertex] = png
+    home.show(shown)
+
+
+@contextmanager
+def _errors_about(path: str | PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ParcelError(f"{path}: {error.strerror or error}") from error
+    except SnapshotError as error:
+        raise ParcelError(f"{path} holds no sound learner: {error}") from error
+    except OnlookerError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, EOFError) as error:
+        raise ParcelError(f"{path} is not a whole export: {error}") from error
+    except zipfile.BadZipFile as error:
+        raise ParcelError(f"{path} is not an export: {error}") from error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Portrait:
+    """Copies only: whoever has one need not wait for the home."""
+
+    settings: OnlineHarmonicLearner
+    state: State
+    pictures: Mapping[int, bytes]
+
+    def parcel(self) -> Parcel:
+        """As an export holds it; measures all pairs of faces, so not in the home's thread."""
+        return Parcel(self.settings.restored(self.state), self.pictures)
+
+
+def portrait(home: Home, name: str, vertices: Collection[int]) -> Portrait:
+    """The faces of a person, labeled and learned, as somebody else would be taught them."""
+    state = home.learner.state()
+    mine = np.isin(state.ids, list(vertices))
+    theirs = state.labels[mine] == state.names.index(name)
+    pictures: dict[int, bytes] = {}
+    for vertex in set(home.album.vertices()) & set(vertices):
+        with suppress(StoreDamaged):
+            pictures[vertex] = home.album.picture(vertex) or b""
+    alone = State(
+        state.ids[mine],
+        state.vectors[mine],
+        state.multiplicities[mine],
+        np.where(theirs, 0, UNLABELED),
+        [name],
+        state.radius,
+        state.next_id,
+    )
+    return Portrait(home.learner, alone, pictures)

@@ -1,0 +1,201 @@
+"""Simulated cameras with real faces: the paper's three videos (Section 4.1), with the truth.
+
+V1: eight people walk past the first camera, in runs. V2: the same people, making the same faces,
+on a second camera, rotated and darker. VO: one person in three places, each with its own camera,
+seen from eight positions while the light goes around; half of the faces belong to people whom
+nobody ever names.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import cv2
+import numpy as np
+
+from onlooker.core.errors import BadValue
+from onlooker.simulation.filming import FACE, RATE, Run, Truth, View, film, living
+from onlooker.simulation.orl import PEOPLE, TALL, WIDE, pictures_of
+from onlooker.simulation.scenery import HEIGHT, MARGIN, WIDTH, room
+from onlooker.vision.types import FaceBox, Frame, picture
+
+Scenes = Iterable[tuple[Frame, Truth]]
+
+FRAMES = {"V1": 960, "V2": 960, "VO": 960}
+"""How many frames a scenario has unless told otherwise."""
+PEOPLE_KNOWN = 8
+LIVELY = 7
+"""The people we know have at least this many pictures on their walk."""
+RUN, STRANGER_RUN = 30, 12
+"""About how many frames somebody we know stays in view, and a stranger."""
+POSITIONS = ("cubicle",) * 3 + ("couch",) * 3 + ("conference",) * 2
+ENLARGED = 3
+"""By how much the pictures of strangers are enlarged; as they are, detectors overlook some."""
+
+
+def scenario(
+    name: str, *, seed: int = 0, frames: int | None = None
+) -> Iterator[tuple[Frame, Truth]]:
+    """The frames of V1, V2 or VO, each with the truth; the same seed gives the same frames.
+
+    V1 and V2 of one seed show the same eight people; VO shows the first of them, on the cameras
+    "cubicle", "couch" and "conference". Frames are counted through the film, not by camera.
+
+    >>> frame, truth = next(scenario("V1"))
+    >>> frame.pixels.shape, frame.camera, truth.place
+    ((480, 640, 3), 'camera1', 'corridor')
+    """
+    if name not in FRAMES:
+        raise BadValue(f"no scenario {name!r}; there are {', '.join(FRAMES)}")
+    count = FRAMES[name] if frames is None else frames
+    if count < 0:
+        raise BadValue(f"frames must not be negative, got {frames}")
+    rng = np.random.default_rng([seed, list(FRAMES).index(name)])
+    cast, others, mood = _people(seed)
+    if name == "VO":
+        runs = _three_places(cast[0], cast[1:] + others, count, rng)
+    else:
+        runs = _walking_past(_two_cameras(rng)[name], cast, count, rng)
+    return film(runs, rng, mood=mood)
+
+
+def prepared(seed: int = 0) -> Iterator[int]:
+    """Get the eight people ready, one after another: each takes a while, but only once.
+
+    >>> next(prepared()) in range(1, 41)
+    True
+    """
+    found = 0
+    for person in (1 + np.random.default_rng(seed).permutation(PEOPLE)).tolist():
+        if found == PEOPLE_KNOWN:
+            return
+        found += living(person).pictures >= LIVELY
+        yield person
+
+
+def strangers(seed: int = 0) -> Iterator[tuple[Frame, Truth]]:
+    """Everybody who is not among the eight of this seed: a plain picture each, at no camera.
+
+    >>> crowd = list(strangers())
+    >>> len(crowd), crowd[0][0].camera, crowd[0][0].pixels.shape
+    (32, '', (336, 276, 3))
+    """
+    _, others, _ = _people(seed)
+    size = ENLARGED * WIDE, ENLARGED * TALL
+    for index, person in enumerate(sorted(others)):
+        still = cv2.resize(pictures_of(person)[0], size, interpolation=cv2.INTER_CUBIC)
+        across, down, width, height = (ENLARGED * length for length in FACE)
+        truth = Truth(None, "", FaceBox(across - width / 2, down - height / 2, width, height))
+        yield Frame("", index, index / RATE, picture(still)), truth
+
+
+def write_dataset(folder: Path, sets: Mapping[str, Scenes], *, suffix: str = ".jpg") -> Path:
+    """Every frame as a picture, and `manifest.csv` that lists them in order; returns its path.
+
+    The columns are set, camera, person (empty for strangers), frame, path. OpenCV writes JPEG at
+    a quality of 95, with which the same faces are found.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = folder / "manifest.csv"
+    with manifest.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["set", "camera", "person", "frame", "path"])
+        for name, scenes in sets.items():
+            for frame, truth in scenes:
+                path = Path(name, frame.camera, f"{frame.index:04d}{suffix}")
+                (folder / path.parent).mkdir(parents=True, exist_ok=True)
+                if not cv2.imwrite(str(folder / path), frame.pixels):
+                    raise OSError(f"cannot write {folder / path}")
+                rows.writerow(
+                    [name, frame.camera, truth.person or "", frame.index, path.as_posix()]
+                )
+    return manifest
+
+
+def write_video(path: Path, scenes: Scenes) -> list[Truth]:
+    """The frames as an MP4 file; returns the truth of each frame."""
+    truths = []
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=Fraction(RATE), options={"crf": "20"})
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        for frame, truth in scenes:
+            picture = av.VideoFrame.from_ndarray(frame.pixels, format="bgr24")
+            container.mux(stream.encode(picture))
+            truths.append(truth)
+        container.mux(stream.encode(None))
+    return truths
+
+
+def _people(seed: int) -> tuple[list[int], list[int], float]:
+    """Eight lively people, everybody else, and the mood they are in: what all cameras share."""
+    rng = np.random.default_rng(seed)
+    order = (1 + rng.permutation(PEOPLE)).tolist()
+    cast: list[int] = []
+    for person in order:
+        if len(cast) < PEOPLE_KNOWN and living(person).pictures >= LIVELY:
+            cast.append(person)
+    return cast, [person for person in order if person not in cast], rng.uniform()
+
+
+def _two_cameras(rng: np.random.Generator) -> dict[str, View]:
+    """Two metres apart and slightly rotated with respect to each other."""
+    first = View(
+        camera="camera1", place="corridor", background=_look(room("corridor", rng), 0.5, 0.5),
+        span=130, light=-90, gain=1.0,
+    )  # fmt: skip
+    second = View(
+        camera="camera2", place="hall", background=_look(room("hall", rng), 0.5, 0.5),
+        span=110, light=-90, gain=0.68, roll=6.0, squeeze=0.98, size=1.6,
+    )  # fmt: skip
+    return {"V1": first, "V2": second}
+
+
+def _walking_past(view: View, cast: list[int], frames: int, rng: np.random.Generator) -> list[Run]:
+    """Everybody once in order, then again and again in any order."""
+    rounds = max(1, round(frames / (RUN * len(cast))))
+    order = cast + [who for _ in range(rounds - 1) for who in rng.permutation(cast).tolist()]
+    return [
+        Run(who, True, view, length)
+        for who, length in zip(order, _shares(frames, len(order)), strict=True)
+    ]
+
+
+def _three_places(
+    person: int, others: list[int], frames: int, rng: np.random.Generator
+) -> list[Run]:
+    """One person between strangers: cubicle, couch and conference room, from eight positions."""
+    rooms = {place: room(place, rng) for place in dict.fromkeys(POSITIONS)}
+    runs: list[Run] = []
+    met = 0
+    for position, length in enumerate(_shares(frames, len(POSITIONS))):
+        place = POSITIONS[position]
+        view = View(
+            camera=place, place=place, background=_look(rooms[place], *rng.uniform(0, 1, 2)),
+            roll=rng.uniform(-3, 3), size=rng.uniform(1.5, 1.85), gain=rng.uniform(0.75, 1.1),
+            light=-90, turn=360, strength=0.18,
+        )  # fmt: skip
+        pairs = max(1, round(length / (2 * RUN)))
+        ours, theirs = _shares((length + 1) // 2, pairs), _shares(length // 2, pairs)
+        for own, foreign in zip(ours, theirs, strict=True):
+            runs.append(Run(person, True, view, own))
+            for stay in _shares(foreign, max(1, round(foreign / STRANGER_RUN))):
+                runs.append(Run(others[met % len(others)], False, view, stay))
+                met += 1
+    return runs
+
+
+def _look(place: np.ndarray, across: float, down: float) -> np.ndarray:
+    """The part of a room that a camera sees."""
+    left, top = int(2 * MARGIN * across), int(2 * MARGIN * down)
+    return np.ascontiguousarray(place[top : top + HEIGHT, left : left + WIDTH])
+
+
+def _shares(total: int, parts: int) -> list[int]:
+    """Whole numbers, as equal as can be, that add up.
+
+    >>> _shares(8, 3)
+    [3, 3, 2]
+    """
+    return [total // parts + (part < total % parts) for part in range(parts)]

@@ -1,0 +1,1 @@
+"""Cards of people who were seen and not known: shown, named, ignored, corrected."""

@@ -1,0 +1,121 @@
+""" "Wrong": a face was named by mistake, and so was whatever was learned only because of it."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from onlooker.core import walks
+from onlooker.core.checks import Rows, Slots, slots_where
+from onlooker.core.errors import NotFound
+from onlooker.core.graph import FREE, Graph
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.persistence import graph_of
+from onlooker.home.database import StoreDamaged
+from onlooker.home.home import Home
+from onlooker.strangers.strangers import Strangers
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """What one "wrong" took away.
+
+    >>> Corrected(vertices=(9, 7), examples=31, cards=(2,), undo_to=118).examples
+    31
+    """
+
+    vertices: tuple[int, ...]
+    """Dropped, the one that was wrong last."""
+    examples: int
+    """How many examples they stood for."""
+    cards: tuple[int, ...]
+    """Where the faces are now."""
+    undo_to: int
+    """The event before it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dropped:
+    """A face that was taken from the home, as it was there."""
+
+    vertex: int
+    vector: Rows
+    times: int
+    picture: bytes | None
+
+
+def learned_only_through(learner: OnlineHarmonicLearner, vertex: int) -> list[int]:
+    """The vertices that reach a label now, and none without this vertex; the farthest first.
+
+    In that order each can be dropped while all that are left still hang on this vertex: whoever
+    is interrupted in between can begin again.
+
+    >>> from onlooker import HeatKernel
+    >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+    >>> learner.teach([0.0], "ana")
+    >>> for x in (1.0, 2.0, 3.0, -1.0):
+    ...     _ = learner.observe([x])
+    >>> learned_only_through(learner, 1)
+    [3, 2]
+    """
+    graph = graph_of(learner.state(), learner.kernel, learner.max_vertices)
+    places = slots_where((graph.ids == vertex) & (graph.label != FREE))
+    if not len(places):
+        raise NotFound(f"there is no vertex {vertex!r} any more; it was merged or dropped")
+    before = set(graph.ids[walks.unreachable(graph)].tolist())
+    steps = _steps(graph, int(places[0]))
+    graph.drop(int(places[0]))
+    cut_off = set(graph.ids[walks.unreachable(graph)].tolist()) - before
+    return sorted(cut_off, key=lambda each: (-steps[each], each))
+
+
+def wrong(
+    home: Home,
+    vertex: int,
+    strangers: Strangers,
+    *,
+    time: float,
+    dropped: Callable[[Dropped], object] = lambda _: None,
+) -> Corrected:
+    """Drop a vertex and all that was learned only through it; their faces become strangers.
+
+    One event each. Whatever stops it in between, a face is known or a stranger, never both, and
+    saying it again does the rest. dropped hears of each that went. No alert is due for faces that
+    were here all the time.
+    """
+    doomed = [*learned_only_through(home.learner, vertex), int(vertex)]
+    undo_to, known = home.sequence, home.vertices()
+    rows = {each: row for row, each in enumerate(known.ids.tolist())}
+    counts = [int(known.multiplicities[rows[each]]) for each in doomed]
+    cards = set()
+    for each, count in zip(doomed, counts, strict=True):
+        picture: bytes | None = None
+        with suppress(StoreDamaged):
+            picture = home.album.picture(each)
+        home.drop(each)
+        vector = known.vectors[rows[each]].copy()
+        dropped(Dropped(each, vector, count, picture))
+        card = strangers.see(
+            vector, time=time, camera=None, frame=None, picture=picture, times=count
+        )
+        strangers.tell(card)
+        cards.add(card)
+    alive = {card.number for card in strangers.cards(hidden=True)}
+    return Corrected(tuple(doomed), sum(counts), tuple(sorted(alive & cards)), undo_to)
+
+
+def _steps(graph: Graph, start: int) -> dict[int, int]:
+    """How many steps each unlabeled vertex is from a vertex, by id."""
+    reached = np.zeros(graph.rows, dtype=bool)
+    inside = start < graph.rows
+    linked = graph.weights[start] > 0 if inside else graph.to_labels[:, start - graph.rows] > 0
+    frontier: Slots = slots_where(linked)
+    steps: dict[int, int] = {}
+    distance = 1
+    while len(frontier):
+        reached[frontier] = True
+        steps.update(dict.fromkeys(graph.ids[frontier].tolist(), distance))
+        frontier = slots_where((graph.weights[frontier] > 0).any(axis=0) & ~reached)
+        distance += 1
+    return steps

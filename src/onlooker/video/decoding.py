@@ -1,0 +1,250 @@
+"""One source, opened: a video or a stream through PyAV, or picture files, shot by shot.
+
+From shots to numbered frames, and an account of those that did not become one.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+from av.container import InputContainer
+
+from onlooker.core.errors import NotFound
+from onlooker.simulation.scenarios import prepared, scenario
+from onlooker.video.addresses import Address, Kind, SourceError
+from onlooker.video.image_files import PictureError, read_picture
+from onlooker.vision.types import Frame, Pixels
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became of the frames of one camera.
+
+    >>> Counts(frames=3, corrupt=1)
+    Counts(frames=3, dropped=0, corrupt=1, resized=0, reconnects=0, problem='')
+    """
+
+    frames: int = 0
+    """Handed out."""
+    dropped: int = 0
+    """Thrown away, oldest first, because the reader was slower than the camera (live only)."""
+    corrupt: int = 0
+    """Could not be decoded."""
+    resized: int = 0
+    """Had another size than the frame before."""
+    reconnects: int = 0
+    """How often a lost stream came back."""
+    problem: str = ""
+    """Why nothing arrives at the moment; empty while all is well."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shot:
+    """One picture as it came: its time if the source knows it, no pixels if it was corrupt."""
+
+    time: float | None
+    pixels: Pixels | None
+
+
+@dataclass(slots=True)
+class Tally:
+    """Turns the shots of a camera into numbered frames, and counts those that cannot be."""
+
+    camera: str
+    counts: Counts
+    seconds: float
+    """Between two frames, where the source does not say."""
+    index: int = -1
+    size: tuple[int, ...] = ()
+
+    def frame(self, shot: Shot, time: float | None = None) -> Frame | None:
+        """The next frame, at this time or the shot's own; None for a corrupt one."""
+        self.index += 1
+        if shot.pixels is None:
+            self.counts.corrupt += 1
+            return None
+        if self.size and shot.pixels.shape != self.size:
+            self.counts.resized += 1
+        self.size = shot.pixels.shape
+        if time is None:
+            time = self.due(shot)
+        return Frame(self.camera, self.index, time, shot.pixels)
+
+    def due(self, shot: Shot) -> float:
+        """When the shot was taken, by the source's own time or else by counting."""
+        return max(0, self.index) * self.seconds if shot.time is None else shot.time
+
+
+_PROTOCOLS = "rtsp,rtp,srtp,udp,http,https,tls,tcp"
+"""All that a camera in the network may make us open; no files, no pipes, no other inventions."""
+
+_VIDEO_FORMATS = (
+    "3g2,3gp,asf,avi,flv,h264,hevc,ivf,jpeg_pipe,matroska,mj2,mjpeg,mov,mp4,mpeg,mpegts,"
+    "mpegvideo,mpjpeg,mxf,nut,obu,ogg,rtsp,webm,y4m,yuv4mpegpipe"
+)
+"""Formats that hold pictures themselves. Playlists, which name other files, are not among them."""
+
+_BROKEN = "the connection broke"
+SIMULATED_FPS = 12.0
+"""Frames per second of the simulated camera: what a computer without help keeps up with."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """A source that could be opened."""
+
+    shots: Iterator[Shot | None]
+    """None is a sign of life without a picture."""
+    recorded: bool
+    """It has an end of its own. A camera has none: when its stream ends, it was lost."""
+
+
+@contextmanager
+def opened(
+    address: Address, *, timeout: float, max_pixels: int, endless: bool = True
+) -> Iterator[Opened]:
+    """Open the source; it is closed however the block ends.
+
+    endless: whether the simulated camera keeps the pace of a camera and never ends.
+    """
+    if address.kind is Kind.SIMULATED:
+        yield Opened(_simulated(address.target.partition(":")[2], endless), recorded=not endless)
+        return
+    if address.kind is Kind.PICTURES:
+        yield Opened(_read_all(address.files, max_pixels), recorded=True)
+        return
+    with closing(_container(address, timeout, max_pixels)) as container:
+        if not container.streams.video:
+            raise SourceError(f"there are no pictures in {address.shown}, only other streams")
+        recorded = address.kind is Kind.VIDEO or bool(container.duration)
+        yield Opened(_decode(address, container, max_pixels), recorded)
+
+
+def _read_all(files: tuple[Path, ...], max_pixels: int) -> Iterator[Shot]:
+    for file in files:
+        try:
+            yield Shot(None, read_picture(file, max_pixels=max_pixels))
+        except PictureError:
+            yield Shot(None, None)
+
+
+def _simulated(name: str, endless: bool) -> Iterator[Shot | None]:
+    """The scenario once, as it is; or over and over, as slowly as a camera."""
+    try:
+        if not endless:
+            yield from (Shot(frame.time, frame.pixels) for frame, _ in scenario(name))
+            return
+        yield from (None for _ in prepared())  # alive, and getting ready
+        due = time.monotonic()
+        while True:
+            for frame, _ in scenario(name):
+                due = max(due + 1 / SIMULATED_FPS, time.monotonic())
+                time.sleep(max(0.0, due - time.monotonic()))
+                yield Shot(None, frame.pixels)
+    except NotFound as error:  # the pictures that it is made of are not installed
+        raise SourceError(str(error)) from error
+
+
+def _container(address: Address, timeout: float, max_pixels: int) -> InputContainer:
+    form: str | None = None
+    options = {"format_whitelist": _VIDEO_FORMATS, "max_pixels": str(max_pixels)}
+    match address.kind:
+        case Kind.CAMERA:
+            target, form, options = _device(address)
+        case Kind.VIDEO:
+            target = "file:" + os.path.abspath(address.target)
+            options |= {"protocol_whitelist": "file"}
+        case _:
+            target = address.target
+            options |= {"protocol_whitelist": _PROTOCOLS}
+            if target.lower().startswith("rtsp"):
+                options |= {"rtsp_flags": "prefer_tcp"}
+            else:
+                options |= {"max_redirects": "0", "http_proxy": ""}
+    try:
+        return av.open(target, "r", format=form, options=options, timeout=timeout)
+    except (av.FFmpegError, ValueError, UnicodeError) as error:
+        reason = _reason(error, address, timeout)
+        if address.kind is Kind.STREAM and reason == _BROKEN:
+            reason += ", or the address redirects (redirects are not followed)"
+        # "from None": the library's own message repeats the address with its password.
+        raise SourceError(f"cannot open {address.shown}: {reason}") from None
+
+
+def _reason(error: Exception, address: Address, timeout: float) -> str:
+    if isinstance(error, av.error.ExitError):
+        return f"nothing arrived within {timeout:g} s"
+    if address.kind is Kind.VIDEO and isinstance(
+        error, (av.error.InvalidDataError, av.error.ArgumentError, av.error.EOFError)
+    ):
+        if os.path.getsize(address.target) == 0:
+            return "the file is empty"
+        return "not a video, or one that was cut short"
+    if address.kind is Kind.STREAM and isinstance(error, av.error.ArgumentError):
+        return "not a video stream (playlists are not followed)"
+    text = str(getattr(error, "strerror", None) or type(error).__name__)
+    return _BROKEN if text == "Input/output error" else text
+
+
+def _device(address: Address) -> tuple[str, str, dict[str, str]]:
+    """How this system calls its camera number n."""
+    number = int(address.target) if address.target.isdecimal() else 0
+    if sys.platform == "darwin":
+        return str(number), "avfoundation", {"framerate": "30"}
+    if sys.platform == "win32":
+        cameras = [
+            device.description
+            for device in av.enumerate_input_devices("dshow")
+            if "video" in device.media_types
+        ]
+        if number >= len(cameras):
+            raise SourceError(f"there is no {address.shown}; cameras here: {cameras or 'none'}")
+        return f"video={cameras[number]}", "dshow", {}
+    path = f"/dev/video{number}" if address.target.isdecimal() else address.target
+    if not os.path.exists(path):
+        present = sorted(str(device) for device in Path("/dev").glob("video[0-9]*"))
+        raise SourceError(
+            f"there is no {address.shown} ({path}); cameras here: {', '.join(present) or 'none'}"
+        )
+    return path, "v4l2", {}
+
+
+def _decode(address: Address, container: InputContainer, max_pixels: int) -> Iterator[Shot | None]:
+    video = container.streams.video[0]
+    video.codec_context.options = {"max_pixels": str(max_pixels)}
+    try:
+        for packet in container.demux():  # all streams, so that sound is a sign of life too
+            if packet.stream.index != video.index:
+                yield None
+                continue
+            yield from _shots(packet)
+            yield None
+    except av.FFmpegError as error:
+        if address.kind is not Kind.VIDEO:
+            reason = _reason(error, address, float(container.read_timeout or 0))
+            raise SourceError(f"lost {address.shown}: {reason}") from None
+        yield Shot(None, None)  # a file cut in half: what there was has been read
+
+
+def _shots(packet: "av.Packet[Any]") -> list[Shot]:
+    try:
+        frames = packet.decode()
+        return [Shot(frame.time, _pixels(frame)) for frame in frames]
+    except (av.FFmpegError, MemoryError):
+        return [Shot(None, None)]
+
+
+def _pixels(frame: av.VideoFrame) -> Pixels | None:
+    """Upright, as a player would show it; phones note in the file how they were held."""
+    if frame.is_corrupt:
+        return None
+    pixels = frame.to_ndarray(format="bgr24")
+    turned = np.rot90(pixels, round(frame.rotation / 90) % 4)
+    return np.ascontiguousarray(turned, dtype=np.uint8)

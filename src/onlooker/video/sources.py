@@ -1,0 +1,144 @@
+"""Where frames come from: cameras, videos, folders, addresses, several at once.
+
+A live source (a camera, an address) is read in its own thread into a short queue; whoever is too
+slow loses the oldest frames, and they are counted. A file or a folder is replayed: nothing is
+ever dropped. A stream that dies is noticed and opened again; a file that ends, ends.
+"""
+
+import dataclasses
+import heapq
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from onlooker.core.errors import BadValue
+from onlooker.video.addresses import Kind, Source, SourceError, addresses_of
+from onlooker.video.decoding import Counts, Opened, Tally, opened
+from onlooker.video.image_files import MAX_PIXELS
+from onlooker.video.live import Mailbox, Reader, Watch
+from onlooker.vision.types import Frame
+
+LIVE = (Kind.CAMERA, Kind.STREAM, Kind.SIMULATED)
+"""What has no end of its own."""
+
+__all__ = ["Counts", "SourceError", "Stream", "frames_from"]
+
+
+class Stream(Iterator[Frame]):
+    """Frames of one or several cameras: replayed ones by their time, live ones as they come."""
+
+    def __init__(self, tallies: list[Tally], replay: Iterator[Frame], live: Mailbox) -> None:
+        self._tallies = tallies
+        self._replay: Iterator[Frame] | None = replay
+        self._live = live
+        self._closed = False
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """Their names, in the order the sources were given."""
+        return tuple(tally.camera for tally in self._tallies)
+
+    @property
+    def counts(self) -> dict[str, Counts]:
+        """What became of the frames so far, by camera. Still there when the block has ended."""
+        return {tally.camera: dataclasses.replace(tally.counts) for tally in self._tallies}
+
+    def __next__(self) -> Frame:
+        while not self._closed:
+            frame = self._live.take(wait=self._replay is None)
+            if frame is not None:
+                return frame
+            if self._replay is None:
+                break
+            frame = next(self._replay, None)
+            if frame is not None:
+                return frame
+            self._replay = None
+        raise StopIteration
+
+    def close(self) -> None:
+        """Hand out no more frames; leaving the block does it."""
+        self._closed = True
+
+
+@contextmanager
+def frames_from(
+    *sources: Source,
+    live: bool | None = None,
+    fps: float = 25.0,
+    stall_after: float = 20.0,
+    reconnect_after: Sequence[float] = (1.0, 5.0, 10.0, 60.0),
+    retry_first: bool = False,
+    queue_size: int = 8,
+    max_pixels: int = MAX_PIXELS,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[Stream]:
+    """Frames of cameras and recordings; everything is released however the block ends.
+
+    A source is `0` (a camera of this computer), `video.mp4`, a folder of pictures or a pattern
+    such as `'*.jpg'` (in natural order), or an `rtsp://`, `rtsps://`, `http://` or `https://`
+    address. `simulated:V1` (or V2, VO) is the built-in camera, which never ends. `door=0` gives
+    the camera a name; otherwise it is called after the address, without what may be a secret.
+    What cannot be opened is a SourceError at once.
+
+    live: None reads cameras and addresses live and replays the rest. False replays everything:
+        nothing is dropped, and a lost stream is an error. True plays recordings at their own
+        pace as if they were cameras.
+    fps: of pictures in a folder, and of videos without times.
+    stall_after: seconds without a frame after which a camera counts as lost.
+    reconnect_after: pauses in seconds before it is opened again; the last one repeats.
+    retry_first: whether to keep trying a live source that cannot be opened at the start.
+    queue_size: frames of each live camera that may wait.
+    max_pixels: of a frame; larger ones are refused before they are unpacked.
+    clock: seconds that never go back, for the times of live frames.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> with TemporaryDirectory() as folder:
+    ...     for number in (10, 9):
+    ...         _ = Path(folder, f"frame{number}.pgm").write_bytes(b"P5 1 1 255 " + bytes([number]))
+    ...     with frames_from(f"door={folder}") as frames:
+    ...         for frame in frames:
+    ...             print(frame.camera, frame.index, frame.time, frame.pixels[0, 0])
+    door 0 0.0 [9 9 9]
+    door 1 0.04 [10 10 10]
+    """
+    _check(fps=fps, stall_after=stall_after, queue_size=queue_size, max_pixels=max_pixels)
+    if not reconnect_after:
+        raise BadValue("reconnect_after needs one pause at least, for example (1.0,)")
+    addresses = addresses_of(sources)
+    watch = Watch(stall_after, reconnect_after, retry_first, max_pixels, clock, clock())
+    mailbox = Mailbox(int(queue_size))
+    tallies = [Tally(address.camera, Counts(), 1 / fps) for address in addresses]
+    replayed = []
+    with ExitStack() as stack:
+        stack.callback(mailbox.close)
+        for address, tally in zip(addresses, tallies, strict=True):
+            if live if live is not None else address.kind in LIVE:
+                mailbox.readers.append(Reader(address, watch, mailbox, tally))
+                mailbox.readers[-1].start()
+            else:
+                source = opened(address, timeout=stall_after, max_pixels=max_pixels, endless=False)
+                replayed.append(_replay(stack.enter_context(source), tally))
+        if not retry_first:
+            for reader in list(mailbox.readers):
+                reader.first_attempt()
+        replay = heapq.merge(*replayed, key=lambda frame: frame.time)
+        stream = Stream(tallies, replay, mailbox)
+        stack.callback(stream.close)
+        yield stream
+
+
+def _replay(source: Opened, tally: Tally) -> Iterator[Frame]:
+    for shot in source.shots:
+        frame = None if shot is None else tally.frame(shot)
+        if frame is not None:
+            tally.counts.frames += 1
+            yield frame
+
+
+def _check(**numbers: float) -> None:
+    for name, value in numbers.items():
+        if not (math.isfinite(value) and value > 0):
+            raise BadValue(f"{name} must be a positive number, got {value!r}")

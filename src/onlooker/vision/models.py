@@ -1,0 +1,226 @@
+"""Embedding models: which there are, how to get them, where they lie on this machine.
+
+How an embedding model wants its faces: a small record, or a small file beside the model.
+"""
+
+import os
+import sys
+import tomllib
+from dataclasses import dataclass, fields
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from onlooker.core.checks import is_number
+from onlooker.core.errors import OnlookerError
+from onlooker.vision.download import Progress, checksum, download
+
+
+class ModelError(OnlookerError):
+    """A model that is not there, cannot be used, or comes without a usable recipe."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a model wants its faces: (pixel * scale - mean) / std, channels in the order of colour.
+
+    >>> from onlooker.vision.models import SFACE
+    >>> SFACE.recipe.colour, SFACE.recipe.dimensions
+    ('rgb', 128)
+    """
+
+    name: str
+    input: str
+    size: tuple[int, int]
+    colour: str
+    scale: float
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    alignment: str
+    dimensions: int
+    licence: str
+
+    def __post_init__(self) -> None:
+        for names, wish, granted in (
+            ("name input licence", "a text", _is_text),
+            ("alignment", "'arcface-112'", "arcface-112".__eq__),
+            ("size", "[112, 112], as the alignment is", (112, 112).__eq__),
+            ("colour", "'rgb' or 'bgr'", ("rgb", "bgr").__contains__),
+            ("scale", "a number other than zero", lambda x: _is_number(x) and x != 0),
+            ("mean", "three numbers", _are_three),
+            ("std", "three numbers above zero", lambda x: _are_three(x) and min(x) > 0),
+            ("dimensions", "a whole number above zero", _is_count),
+        ):
+            for name in names.split():
+                value: Any = getattr(self, name)
+                if granted(value) is not True:
+                    raise ModelError(f"{name} must be {wish}, got {value!r}")
+
+
+def read_recipe(path: Path) -> Recipe:
+    """A recipe from its TOML file."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        wanted = {field.name for field in fields(Recipe)}
+        if lacking := wanted - table.keys():
+            raise ModelError(f"it lacks {', '.join(sorted(lacking))}")
+        if unknown := table.keys() - wanted:
+            raise ModelError(f"it may not say {', '.join(sorted(unknown))}")
+        given: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
+        }
+        return Recipe(**given)
+    except (OSError, ValueError, ModelError) as error:
+        raise ModelError(f"{path} is not a usable recipe: {error}") from error
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_number(value: object) -> bool:
+    return is_number(value) and isfinite(value)
+
+
+def _are_three(values: object) -> bool:
+    return isinstance(values, tuple) and len(values) == 3 and all(map(_is_number, values))
+
+
+def _is_count(value: object) -> bool:
+    return is_number(value, whole=True) and value > 0
+
+
+VARIABLE = "ONLOOKER_EMBEDDING"
+"""The environment variable that names the model when nothing else does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that can be fetched."""
+
+    name: str
+    address: str
+    bytes: int
+    sha256: str
+    licence: str
+    recipe: Recipe
+
+    @property
+    def file(self) -> str:
+        """Its name in the cache folder."""
+        return f"{self.name}.onnx"
+
+
+SFACE = Model(
+    name="sface",
+    # A commit, so that the file behind the address stays the same.
+    address="https://github.com/opencv/opencv_zoo/raw/47534e27c9851bb1128ccc0102f1145e27f23f98/"
+    "models/face_recognition_sface/face_recognition_sface_2021dec.onnx",
+    bytes=38_696_353,
+    sha256="0ba9fbfa01b5270c96627c4ef784da859931e02f04419c829e83484087c34e79",
+    licence="Apache-2.0",
+    recipe=Recipe(  # as OpenCV's FaceRecognizerSF has it: the model scales by itself
+        name="sface",
+        input="data",
+        size=(112, 112),
+        colour="rgb",
+        scale=1.0,
+        mean=(0.0, 0.0, 0.0),
+        std=(1.0, 1.0, 1.0),
+        alignment="arcface-112",
+        dimensions=128,
+        licence="Apache-2.0",
+    ),
+)
+
+REGISTRY: tuple[Model, ...] = (SFACE,)
+
+
+def fetch(model: str | Model, cache: Path | None = None, progress: Progress | None = None) -> Path:
+    """A model's file in the cache, downloaded and verified first unless it is there already."""
+    record = model if isinstance(model, Model) else _registered(model)
+    path = (cache or cache_folder()) / record.file
+    download(record.address, path, size=record.bytes, sha256=record.sha256, progress=progress)
+    return path
+
+
+def verify(path: str | Path) -> Model:
+    """Which model of the registry a file is, by its checksum; an error if it is none of them."""
+    got = _checksum(Path(path))
+    for model in REGISTRY:
+        if model.sha256 == got:
+            return model
+    raise ModelError(f"{path} is no model of the registry, or it is damaged: its SHA-256 is {got}")
+
+
+def installed(cache: Path | None = None) -> dict[str, Path]:
+    """The models in the cache by name. Looks at sizes only; verify reads the files."""
+    folder = cache or cache_folder()
+    paths = {model: folder / model.file for model in REGISTRY}
+    return {
+        model.name: path
+        for model, path in paths.items()
+        if path.is_file() and path.stat().st_size == model.bytes
+    }
+
+
+def find_model(model: str | Path | None = None, cache: Path | None = None) -> Path:
+    """The file of a model given by name or path, or else by the variable ONLOOKER_EMBEDDING."""
+    wanted = model or os.environ.get(VARIABLE)
+    if not wanted:
+        raise ModelError(
+            f"no embedding model given: name a file or one of {_names()}, or set {VARIABLE}"
+        )
+    if any(record.name == wanted for record in REGISTRY):
+        if path := installed(cache).get(str(wanted)):
+            return path
+        raise ModelError(f"the model {wanted} is not here yet; `onlooker models get {wanted}`")
+    path = Path(wanted).expanduser()
+    if not path.is_file():
+        raise ModelError(f"{wanted!s} is neither a file nor one of the models {_names()}")
+    return path
+
+
+def recipe_for(path: Path, sha256: str) -> Recipe:
+    """From the TOML file beside a model, else from the registry by the model's checksum."""
+    beside = path.with_suffix(".toml")
+    if beside.is_file():
+        return read_recipe(beside)
+    for model in REGISTRY:
+        if model.sha256 == sha256:
+            return model.recipe
+    raise ModelError(
+        f"nothing says how {path} wants its faces: it is not in the registry, and there is no "
+        f"{beside.name} beside it"
+    )
+
+
+def cache_folder() -> Path:
+    """Where fetched models are kept, by the rules of the system."""
+    if chosen := os.environ.get("XDG_CACHE_HOME"):
+        base = Path(chosen)
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path.home() / ".cache"
+    return base / "onlooker" / "models"
+
+
+def _registered(name: str) -> Model:
+    for model in REGISTRY:
+        if model.name == name:
+            return model
+    raise ModelError(f"no model is called {name!r}; there is {_names()}")
+
+
+def _names() -> str:
+    return ", ".join(model.name for model in REGISTRY)
+
+
+def _checksum(path: Path) -> str:
+    try:
+        return checksum(path)
+    except OSError as error:
+        raise ModelError(f"cannot read {path}: {error.strerror or error}") from error

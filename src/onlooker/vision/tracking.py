@@ -1,0 +1,98 @@
+"""The same face from frame to frame: boxes that overlap, and a vote over what they were called."""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from onlooker.vision.types import FaceBox
+
+MEMORY = 15
+"""How many of a track's latest sightings vote."""
+
+
+def overlap(a: FaceBox, b: FaceBox) -> float:
+    """Intersection over union of two boxes.
+
+    >>> overlap(FaceBox(0, 0, 2, 2), FaceBox(1, 0, 2, 2))
+    0.3333333333333333
+    """
+    width = min(a.left + a.width, b.left + b.width) - max(a.left, b.left)
+    height = min(a.top + a.height, b.top + b.height) - max(a.top, b.top)
+    if width <= 0 or height <= 0:
+        return 0.0
+    both = width * height
+    return both / (a.area + b.area - both)
+
+
+@dataclass(slots=True)
+class Track:
+    """One face followed through consecutive frames of one camera."""
+
+    number: int
+    box: FaceBox
+    frame: int
+    votes: deque[str | None] = field(default_factory=lambda: deque(maxlen=MEMORY))
+    """What the learner said of its latest sightings; None is a vote for nobody."""
+
+    @property
+    def name(self) -> str | None:
+        """The name most of its latest sightings got; nobody on a tie.
+
+        Nobody votes too: one person may step where another stood, and a stranger must not
+        inherit a name.
+        """
+        ahead = Counter(self.votes).most_common(2)
+        if not ahead or (len(ahead) == 2 and ahead[0][1] == ahead[1][1]):
+            return None
+        return ahead[0][0]
+
+
+class Tracks:
+    """The tracks of all cameras; a track that misses more than a few frames is over."""
+
+    def __init__(self, *, least_overlap: float = 0.3, patience: int = 2) -> None:
+        self.least_overlap, self.patience = least_overlap, patience
+        self._current: dict[str, list[Track]] = {}
+        self._started = 0
+
+    def follow(self, camera: str, frame: int, boxes: Sequence[FaceBox]) -> list[Track]:
+        """The track of each box, new ones where none continues. The best overlaps go first."""
+        alive = [
+            track
+            for track in self._current.get(camera, [])
+            if 0 < frame - track.frame <= self.patience
+        ]
+        pairs = sorted(
+            (
+                (overlap(track.box, box), at, track)
+                for at, box in enumerate(boxes)
+                for track in alive
+            ),
+            key=lambda pair: -pair[0],
+        )
+        found: dict[int, Track] = {}
+        taken: set[int] = set()
+        for share, at, track in pairs:
+            if share >= self.least_overlap and at not in found and track.number not in taken:
+                found[at] = track
+                taken.add(track.number)
+        result = [found.get(at) or self._start(box) for at, box in enumerate(boxes)]
+        for track, box in zip(result, boxes, strict=True):
+            track.box, track.frame = box, frame
+        waiting = [track for track in alive if track.number not in taken]
+        self._current[camera] = result + waiting
+        return result
+
+    def ask_again(self) -> None:
+        """Start all votes anew: the learner was corrected, and would not say the same again."""
+        for tracks in self._current.values():
+            for track in tracks:
+                track.votes.clear()
+
+    def left(self, camera: str) -> None:
+        """A camera is gone, and its tracks with it."""
+        self._current.pop(camera, None)
+
+    def _start(self, box: FaceBox) -> Track:
+        self._started += 1
+        return Track(self._started, box, frame=-1)
