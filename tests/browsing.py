@@ -11,8 +11,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from onlooker.web.app import create_app
-from onlooker.web.security import Guard
-from onlooker.web.token import Door, Token
+from onlooker.web.auth import Door, Guard, Token
 from running import serving
 from services import API, encoded, station_in
 

@@ -4,7 +4,7 @@ import threading
 import time
 from contextlib import contextmanager
 
-from onlooker.web.serving import Server, listening
+from onlooker.web.server import Server, listening
 
 
 @contextmanager

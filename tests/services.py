@@ -10,10 +10,9 @@ from onlooker.simulation.orl import pictures_of
 from onlooker.strangers.book import Visitors
 from onlooker.vision.finder import Eyes
 from onlooker.web.app import create_app
-from onlooker.web.security import Guard
-from onlooker.web.sight import Sight
-from onlooker.web.station import Station
-from onlooker.web.token import Door, Token
+from onlooker.web.auth import Door, Guard, Token
+from onlooker.web.frames import Sight
+from onlooker.web.service import Station
 
 EYES = Eyes()
 API = "/api/v1"

@@ -11,7 +11,7 @@ from onlooker.simulation.scenarios import FRAMES, scenario
 from onlooker.video import decoding
 from onlooker.video.addresses import SCENARIOS, Kind, SourceError, addresses_of
 from onlooker.video.sources import frames_from
-from onlooker.web.permitted import permitted
+from onlooker.web.cameras import permitted
 
 
 def test_it_is_a_camera_like_others():

@@ -11,8 +11,8 @@ from browsing import MANY, browsing, running, tab_of, use_camera
 from homes import LENGTH, small_learner
 from onlooker.home.home import Home
 from onlooker.strangers.book import Visitors
-from onlooker.web.sight import Sight
-from onlooker.web.station import Station
+from onlooker.web.frames import Sight
+from onlooker.web.service import Station
 from services import EYES
 from waiting import eventually
 

@@ -49,7 +49,7 @@ def test_events_are_filtered_and_paged_from_the_newest(client, station):
 
 @pytest.mark.parametrize("newest", [True, False])
 def test_a_long_table_has_every_row_once(client, station, monkeypatch, newest):
-    monkeypatch.setattr("onlooker.web.tables.PAGE", 2)
+    monkeypatch.setattr("onlooker.web.responses.PAGE", 2)
     teach(client, 1, "ana", range(5))
     rows = table(client.get(f"{API}/events.csv", params={"newest": newest}))
     expected = ["1", "2", "3", "4", "5"]

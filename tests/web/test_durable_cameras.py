@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from onlooker.vision.types import Frame
-from onlooker.web import camera_file
-from onlooker.web.camera_file import FILE, CameraFile
+from onlooker.web import cameras as web_cameras
+from onlooker.web.cameras import FILE, CameraFile
 from services import API, client_of, photo, scene, station_in, teach
 from waiting import eventually
 from webcams import Webcam
@@ -209,7 +209,7 @@ def test_a_camera_that_cannot_be_written_down_is_not_acknowledged(started, webca
     with started() as client:
         added(client, webcam.address, "door")
         with monkeypatch.context() as patch:
-            patch.setattr(camera_file, "_write", full)
+            patch.setattr(web_cameras, "_write", full)
             new = {"source": webcam.address, "name": "hall"}
             refused = client.post(f"{API}/cameras", json=new)
             assert refused.status_code == 503

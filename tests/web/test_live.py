@@ -14,8 +14,8 @@ from starlette.websockets import WebSocketDisconnect
 
 from onlooker.simulation.scenarios import scenario, write_video
 from onlooker.vision.types import Frame
-from onlooker.web.hub import Hub
-from onlooker.web.live_routes import MAX_FRAME
+from onlooker.web.broadcast import Hub
+from onlooker.web.routes.live import MAX_FRAME
 from running import serving
 from services import API, SOCKETS, client_of, encoded, photo, scene, station_in, teach
 from waiting import eventually

@@ -7,7 +7,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from onlooker.core.records import Prediction
 from onlooker.vision.types import FaceBox, Frame, Refusal, Sighting
-from onlooker.web.answers import state_of
+from onlooker.web.schemas import state_of
 from services import API, SOCKETS, photo, scene, teach
 from waiting import eventually
 

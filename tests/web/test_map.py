@@ -7,8 +7,8 @@ import numpy as np
 from onlooker.core.records import Vertices
 from onlooker.vision.pixels import psi
 from onlooker.vision.types import Frame
-from onlooker.web import chart as charts
-from onlooker.web.chart import LINKS, Chart
+from onlooker.web.routes import map as charts
+from onlooker.web.routes.map import LINKS, Chart
 from services import API, EYES, new_learner, scene, teach
 
 

@@ -9,7 +9,7 @@ import pytest
 
 CAMERAS_COME_AND_GO = """
 import ctypes, sys, threading
-from onlooker.web.memory import share_one_heap
+from onlooker.web.server import share_one_heap
 
 if sys.argv[1] == "shared":
     assert share_one_heap()

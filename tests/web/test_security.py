@@ -9,8 +9,8 @@ import zlib
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from onlooker.web.guarded import HEADERS
-from onlooker.web.token import Door, Token, Verdict
+from onlooker.web.auth import Door, Token, Verdict
+from onlooker.web.middleware import HEADERS
 from services import API, SOCKETS, client_of, photo
 
 CHANGING = [

@@ -3,7 +3,7 @@
 import pytest
 
 from onlooker.vision.types import Frame
-from onlooker.web.recent import TRACKS
+from onlooker.web.frames import TRACKS
 from services import API, photo, recognized, scene, teach
 
 

@@ -146,7 +146,7 @@ def test_a_source_that_is_not_there_is_one_line(folder, monkeypatch, tmp_path):
 
 
 def test_without_the_extra_it_says_what_to_install(folder, monkeypatch):
-    monkeypatch.delitem(sys.modules, "onlooker.web.serving", raising=False)
+    monkeypatch.delitem(sys.modules, "onlooker.web.server", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert 'pip install "onlooker[web]"' in told("--home", folder, code=2)
 

@@ -5,9 +5,8 @@ from starlette.testclient import TestClient
 
 from onlooker.vision.types import Frame
 from onlooker.web.app import create_app
-from onlooker.web.security import Guard
-from onlooker.web.sites import SiteState
-from onlooker.web.token import Door, Token
+from onlooker.web.auth import Door, Guard, Token
+from onlooker.web.routes.sites import SiteState
 from services import API, client_of, scene, station_in, teach
 from waiting import eventually
 

@@ -10,7 +10,14 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 from rich.table import Table
 
-from onlooker.vision.models import REGISTRY, ModelError, cache_folder, fetch, installed, verify
+from onlooker.vision.models import (
+    REGISTRY,
+    ModelError,
+    cache_folder,
+    fetch,
+    installed,
+    verify,
+)
 
 models = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 

@@ -40,8 +40,8 @@ from onlooker.cli.site_view import sites_of
 from onlooker.cli.watch import INTERRUPTED
 
 if TYPE_CHECKING:
-    from onlooker.web.sites import Sites
-    from onlooker.web.station import Station
+    from onlooker.web.routes.sites import Sites
+    from onlooker.web.service import Station
 
 NEEDED = {"fastapi": "web", "uvicorn": "web", "websockets": "web", "paho": "mqtt"}
 """The extra that brings it."""
@@ -119,7 +119,7 @@ def serve(
 
 
 def _listening(host: str, port: int) -> socket:
-    from onlooker.web.serving import listening
+    from onlooker.web.server import listening
 
     return listening(host, port)
 
@@ -144,9 +144,8 @@ def _serve(
     """Until somebody ends it."""
     from onlooker.recognition.pipeline import undisturbed
     from onlooker.web.app import create_app
-    from onlooker.web.security import Guard
-    from onlooker.web.serving import Server, is_loopback
-    from onlooker.web.token import Door, Token
+    from onlooker.web.auth import Door, Guard, Token
+    from onlooker.web.server import Server, is_loopback
 
     try:
         # A token that was made must be told, and the code that builds the routes swallows Ctrl-C.

@@ -16,9 +16,9 @@ from onlooker.home.taught import Register
 from onlooker.recognition.enrolment import Enrolment, Example, people_in
 from onlooker.strangers.book import Visitors
 from onlooker.vision.finder import Eyes
-from onlooker.web.memory import share_one_heap
-from onlooker.web.sight import Sight
-from onlooker.web.station import Station
+from onlooker.web.frames import Sight
+from onlooker.web.server import share_one_heap
+from onlooker.web.service import Station
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from onlooker.cluster.wire import ClusterError
 
 if TYPE_CHECKING:
     from onlooker.cluster.site_state import SiteState
-    from onlooker.web.sites import SiteState as Shown
+    from onlooker.web.routes.sites import SiteState as Shown
 
 ASK_WITHIN = 5.0
 """Seconds: a page does not wait longer for a cluster."""
@@ -50,7 +50,7 @@ def _address(where: str) -> str:
 
 def shown(state: "SiteState") -> "Shown":
     """A site as the page has it."""
-    from onlooker.web.sites import SiteState as Shown
+    from onlooker.web.routes.sites import SiteState as Shown
 
     report, said = state.report, "; ".join(state.problems()) or None
     if report is None:
@@ -68,6 +68,6 @@ def shown(state: "SiteState") -> "Shown":
 
 
 def _nobody(why: str) -> "Shown":
-    from onlooker.web.sites import SiteState as Shown
+    from onlooker.web.routes.sites import SiteState as Shown
 
     return Shown("cluster", "missing", 0, 0, 0, 0, 0, why)

@@ -3,22 +3,21 @@
 from fastapi import FastAPI
 
 import onlooker
-from onlooker.web.diary_routes import diary_routes
-from onlooker.web.guarded import Guarded
-from onlooker.web.health_routes import health_routes
-from onlooker.web.live_routes import live_routes
-from onlooker.web.map_routes import map_routes
-from onlooker.web.page import page_routes
-from onlooker.web.people_routes import asking_routes, face_routes, people_routes
-from onlooker.web.person_routes import person_routes
-from onlooker.web.replies import answer_errors
-from onlooker.web.security import Guard, Refused
-from onlooker.web.seen_routes import seen_routes
-from onlooker.web.session_routes import login_routes, refused, session_routes
-from onlooker.web.sites import Sites, no_sites, site_routes
-from onlooker.web.station import Station
-from onlooker.web.stranger_routes import stranger_routes
-from onlooker.web.system_routes import camera_routes, event_routes
+from onlooker.web.auth import Guard, Refused
+from onlooker.web.middleware import Guarded
+from onlooker.web.responses import answer_errors
+from onlooker.web.routes.cameras import camera_routes, event_routes
+from onlooker.web.routes.health import health_routes
+from onlooker.web.routes.history import diary_routes
+from onlooker.web.routes.live import live_routes
+from onlooker.web.routes.map import map_routes
+from onlooker.web.routes.page import page_routes
+from onlooker.web.routes.people import asking_routes, face_routes, people_routes, person_routes
+from onlooker.web.routes.seen import seen_routes
+from onlooker.web.routes.session import login_routes, refused, session_routes
+from onlooker.web.routes.sites import Sites, no_sites, site_routes
+from onlooker.web.routes.strangers import stranger_routes
+from onlooker.web.service import Station
 
 
 def create_app(station: Station, *, guard: Guard, sites: Sites = no_sites) -> FastAPI:

@@ -1,16 +1,272 @@
-"""The cameras of a station by name, and which of them are there again after a restart."""
+"""The cameras of a station by name, and which of them are there again after a restart.
 
+One camera and the thread that reads it; one that fails says why.
+
+What somebody from outside may call a camera, and may have watched.
+
+The cameras that were added while the service ran, for its next start.
+
+    cameras.json                   {"version": 1, "sha256": "...", "cameras": [...]}
+    cameras.json.damaged-N         one that could not be read, for a person to look at
+
+An address may hold a password, which the camera wants as it is: the file is for its owner only,
+and nothing that is said about it repeats what is in it. It belongs to whoever has the home open.
+"""
+
+import hashlib
+import json
+import logging
 import os
+import re
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
+from typing import Any, Literal
 
-from onlooker.core.errors import NotFound, OnlookerError
-from onlooker.video.addresses import addresses_of
+from onlooker.core.errors import BadValue, NotFound, OnlookerError
+from onlooker.video.addresses import Address, Kind, addresses_of
+from onlooker.video.sources import Counts, Stream, frames_from
 from onlooker.vision.types import Frame
-from onlooker.web.camera_file import CameraFile, NotKept
-from onlooker.web.permitted import as_camera_name, permitted
-from onlooker.web.watching import Camera, CameraState
+from onlooker.web.home_thread import Stopped
+
+FILE = "cameras.json"
+VERSION = 1
+LARGEST = 1 << 20
+"""Bytes of a file that is read at all."""
+
+
+class NotKept(OnlookerError):
+    """A camera that could not be written down, or not be crossed out."""
+
+
+class CameraFile:
+    """Sources by the name of their camera; every change is on the disk when it returns.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     CameraFile(Path(folder)).add("door", "rtsp://10.0.0.5/1")
+    ...     CameraFile(Path(folder)).sources
+    {'door': 'rtsp://10.0.0.5/1'}
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+        self.problem: str | None = None
+        """Why the cameras of before are not known any more."""
+        self.sources: dict[str, str] = {}
+        try:
+            if self._path.exists():
+                self.sources = _read(self._path)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            self._put_aside()
+
+    def add(self, name: str, source: str) -> None:
+        """Remember a camera."""
+        self._change({**self.sources, name: source})
+
+    def remove(self, name: str) -> None:
+        """Forget one; one that is not there is forgotten already."""
+        if name in self.sources:
+            self._change({one: source for one, source in self.sources.items() if one != name})
+
+    def _change(self, sources: dict[str, str]) -> None:
+        try:
+            _write(self._path, sources)
+        except OSError as error:
+            raise NotKept(f"cannot write {self._path.name}: {error.strerror}") from error
+        self.sources = sources
+
+    def _put_aside(self) -> None:
+        """A person may still read in it what the cameras were."""
+        number = 1 + len(list(self._path.parent.glob(f"{FILE}.damaged-*")))
+        aside = self._path.with_name(f"{FILE}.damaged-{number}")
+        with suppress(OSError):  # then the next change replaces it
+            self._path.replace(aside)
+        self.problem = (
+            f"{FILE} could not be read, and the cameras in it are not watched: add them again; "
+            f"what is left of it is in {aside.name}"
+        )
+
+
+def _read(path: Path) -> dict[str, str]:
+    """What is not exactly what we write is a ValueError, KeyError or TypeError."""
+    if path.stat().st_size > LARGEST:
+        raise ValueError("too large")
+    kept = json.loads(path.read_text(encoding="ascii"))
+    cameras = kept["cameras"]
+    if kept["version"] != VERSION or kept["sha256"] != _digest(cameras):
+        raise ValueError("of another version, or not what was written")
+    return {str(one["name"]): str(one["source"]) for one in cameras}
+
+
+def _write(path: Path, sources: dict[str, str]) -> None:
+    cameras = [{"name": name, "source": source} for name, source in sources.items()]
+    kept = {"version": VERSION, "sha256": _digest(cameras), "cameras": cameras}
+    unfinished = path.with_suffix(".new")
+    unfinished.unlink(missing_ok=True)
+    file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(file, "w", encoding="ascii") as text:
+        json.dump(kept, text, indent=1)
+        text.flush()
+        os.fsync(file)
+    unfinished.replace(path)
+    if os.name != "nt":  # folders cannot be opened there
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _digest(cameras: Any) -> str:
+    plain = json.dumps(cameras, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(plain.encode("ascii")).hexdigest()
+
+
+_NAME = re.compile(r"\w[\w. -]{0,63}")
+_PROTOCOLS = ("rtsp://", "rtsps://", "http://", "https://")
+
+
+def as_camera_name(name: str) -> str:
+    """A name that can stand in an address.
+
+    >>> as_camera_name("../door")
+    Traceback (most recent call last):
+    ...
+    onlooker.core.errors.BadValue: a camera's name has letters, digits, spaces and . _ - (64...
+    """
+    if not _NAME.fullmatch(name):
+        raise BadValue(
+            "a camera's name has letters, digits, spaces and . _ - (64 at most) and begins with "
+            f"a letter or digit, got {name[:80]!r}"
+        )
+    return name
+
+
+def permitted(source: str, folders: Sequence[Path]) -> str:
+    """The source, if it is a camera or lies in one of the folders.
+
+    >>> permitted("rtsp://10.0.0.5/1", [])
+    'rtsp://10.0.0.5/1'
+    """
+    if re.fullmatch(r"[0-9]{1,3}|simulated:(V1|V2|VO)", source) or source.lower().startswith(
+        _PROTOCOLS
+    ):
+        return source
+    try:
+        path = Path(source).resolve()
+        inside = any(path.is_relative_to(folder.resolve()) for folder in folders)
+    except (OSError, ValueError, RuntimeError):
+        inside = False
+    if not inside or any(sign in source for sign in "*?[") or "://" in source:
+        raise BadValue(
+            "a source is the number of a camera, an rtsp, rtsps, http or https address, "
+            "simulated:V1, simulated:V2 or simulated:VO, or lies in a folder that `onlooker serve "
+            "--folder` names"
+        )
+    return str(path)
+
+
+PATIENCE = 100
+"""Frames in a row that may fail before a camera is given up."""
+LAST_FRAME = 15.0
+"""Seconds a camera that is removed may take for the frame it is at; a busy home makes it wait."""
+State = Literal["starting", "watching", "lost", "ended", "failed"]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CameraState:
+    """How a camera is."""
+
+    name: str
+    address: str
+    """Without what may be a secret."""
+    state: State
+    problem: str | None
+    """Why nothing arrives."""
+    frames: int
+    """Looked at."""
+    dropped: int
+    """Not looked at, to keep up."""
+    reconnects: int
+
+
+class Camera:
+    """One camera and the thread that reads it; show is called there with every frame."""
+
+    def __init__(self, address: Address, show: Callable[[Frame], object]) -> None:
+        self.name, self.target = address.camera, address.target
+        self._address, self._show = address, show
+        self._stack, self._lock = ExitStack(), Lock()
+        self._stream: Stream | None = None
+        self._state: State = "starting"
+        self._problem: str | None = None
+        self._closed = False
+        self._skipped = 0
+        self._thread = Thread(target=self._run, name=f"onlooker watches {self.name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def state(self) -> CameraState:
+        """How it is."""
+        stream = self._stream
+        counts = stream.counts[self.name] if stream else Counts()
+        state, problem = self._state, self._problem or counts.problem or None
+        if counts.problem and state == "watching":
+            state = "lost"
+        seen = self.name, self._address.shown, state, problem
+        dropped = counts.dropped + self._skipped
+        return CameraState(*seen, counts.frames - self._skipped, dropped, counts.reconnects)
+
+    def close(self) -> None:
+        """Let go of the camera, and wait for the frame it is at: no other comes after it."""
+        self._release()
+        self._thread.join(LAST_FRAME)
+
+    def _release(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._stack.close()
+
+    def _run(self) -> None:
+        try:
+            self._watch()
+            self._state = "ended"
+        except OnlookerError as error:
+            self._state, self._problem = "failed", str(error)
+        except Exception as error:
+            # In what others say of an error the address may stand, and in it a password.
+            self._state, self._problem = "failed", f"given up after {type(error).__name__}"
+        finally:
+            self._release()
+
+    def _watch(self) -> None:
+        live = self._address.kind in (Kind.CAMERA, Kind.STREAM)
+        source = f"{self.name}={self._address.target}"
+        with self._lock:
+            if self._closed:
+                return
+            opening = frames_from(source, live=True, retry_first=live, queue_size=2)
+            self._stream = self._stack.enter_context(opening)
+        self._state = "watching"
+        failures = 0
+        for frame in self._stream:
+            try:
+                self._show(frame)
+                failures = 0
+            except Stopped:
+                return
+            except Exception as error:  # one odd frame must not end what runs for months
+                failures += 1
+                self._skipped += 1
+                log.warning("%s: frame %s is left out: %r", self.name, frame.index, error)
+                if failures >= PATIENCE:
+                    raise
+
 
 MOST = 32
 """Cameras at one time."""

@@ -6,7 +6,7 @@ import cv2
 
 from onlooker.recognition.drawing import annotated
 from onlooker.vision.types import Frame, Pixels
-from onlooker.web.looked import Looked
+from onlooker.web.frames import Looked
 
 
 class View:

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Path, Query, Response
 
 from onlooker.home.home import Home
 from onlooker.strangers.cards import chosen
-from onlooker.web import models
-from onlooker.web.asking import asked
-from onlooker.web.models import FaceKey, Number
-from onlooker.web.replies import png_or, problems
-from onlooker.web.station import Station
+from onlooker.web import schemas
+from onlooker.web.requests import asked
+from onlooker.web.responses import png_or, problems
+from onlooker.web.schemas import FaceKey, Number
+from onlooker.web.service import Station
 
 Card = Annotated[Number, Path(description="The number of a card.")]
 
@@ -20,10 +20,10 @@ def stranger_routes(station: Station) -> APIRouter:
     routes, people, deeds = APIRouter(tags=["strangers"]), station.people, station.deeds
 
     @routes.get("/strangers", responses=problems(422))
-    async def list_strangers(hidden: Annotated[bool, Query()] = False) -> list[models.Stranger]:
+    async def list_strangers(hidden: Annotated[bool, Query()] = False) -> list[schemas.Stranger]:
         """One card for each stranger, the most often seen first; the ignored ones if wanted."""
         found = await asked(station, lambda home: people.strangers(hidden=hidden))
-        return [models.Stranger.of(card) for card in found]
+        return [schemas.Stranger.of(card) for card in found]
 
     @routes.get(
         "/strangers/{card}/faces/{key}", response_class=Response, responses=png_or(404, 422)
@@ -34,13 +34,13 @@ def stranger_routes(station: Station) -> APIRouter:
         return Response(chosen(found, [key])[0].picture, media_type="image/png")
 
     @routes.post("/strangers/{card}/name", responses=problems(404, 409, 422))
-    async def name(card: Card, new: models.NewStranger) -> models.Met:
+    async def name(card: Card, new: schemas.NewStranger) -> schemas.Met:
         """Say who it is: the best faces, or the chosen ones, are taught, and the card is gone."""
 
-        def act(home: Home) -> models.Met:
+        def act(home: Home) -> schemas.Met:
             taught, undo = deeds.name_stranger(home, card, new.name, new.faces)
-            person = models.Person.model_validate(people.person(home, new.name))
-            return models.Met(person=person, taught=taught, undo=undo)
+            person = schemas.Person.model_validate(people.person(home, new.name))
+            return schemas.Met(person=person, taught=taught, undo=undo)
 
         return await asked(station, act)
 

@@ -12,11 +12,10 @@ from fastapi.responses import StreamingResponse
 
 from onlooker.core.errors import NotFound, OnlookerError
 from onlooker.vision.types import Frame
-from onlooker.web.answers import Result
-from onlooker.web.hub import Subscription
-from onlooker.web.models import Problem
-from onlooker.web.station import RESULTS, Station, live
-from onlooker.web.uploads import decoded
+from onlooker.web.broadcast import Subscription
+from onlooker.web.requests import decoded
+from onlooker.web.schemas import Problem, Result
+from onlooker.web.service import RESULTS, Station, live
 from onlooker.web.views import View
 
 BOUNDARY = "onlooker-frame"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
-from onlooker.web.looked import STAGES, Looked
+from onlooker.web.frames import STAGES, Looked
 
 WINDOW = 10.0
 """Seconds over which a rate is told."""

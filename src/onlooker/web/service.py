@@ -1,10 +1,13 @@
-"""The running thing: a home in its thread, cameras in theirs, and news for whoever listens."""
+"""The running thing: a home in its thread, cameras in theirs, and news for whoever listens.
+
+What anybody may know of a home without waiting for the thread that owns it.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
@@ -12,22 +15,41 @@ from typing import TypeVar
 from onlooker.core.errors import NotFound
 from onlooker.core.files import Closing
 from onlooker.home.home import Home
-from onlooker.home.retention import Health
+from onlooker.home.retention import Health, Keeping
 from onlooker.strangers.book import Visitors
 from onlooker.vision.types import Frame, Sighting
-from onlooker.web.accounts import Accounts
-from onlooker.web.camera_file import CameraFile, NotKept
-from onlooker.web.cameras import Cameras, CameraTaken
-from onlooker.web.deeds import Deeds
-from onlooker.web.facts import Facts
-from onlooker.web.hub import Hub
-from onlooker.web.looked import Looked
-from onlooker.web.people import People
-from onlooker.web.permitted import as_camera_name
-from onlooker.web.sight import Sight
+from onlooker.web.broadcast import Hub
+from onlooker.web.cameras import (
+    CameraFile,
+    Cameras,
+    CameraState,
+    CameraTaken,
+    NotKept,
+    as_camera_name,
+)
+from onlooker.web.frame_stats import Accounts
+from onlooker.web.frames import Looked, Sight
+from onlooker.web.home_thread import WAITING, Busy, Stopped, Worker
+from onlooker.web.people import Deeds, People
 from onlooker.web.views import View, Views
-from onlooker.web.watching import CameraState
-from onlooker.web.worker import WAITING, Busy, Stopped, Worker
+
+
+@dataclass(slots=True)
+class Facts:
+    """Settled when the home is opened, but for the vertices, which are counted now and then."""
+
+    identity: str
+    folder: Path
+    keeping: Keeping
+    max_vertices: int
+    vertices: int
+
+    @classmethod
+    def of(cls, home: Home) -> "Facts":
+        """As they are now."""
+        learner = home.learner
+        return cls(home.identity, home.folder, home.keeping, learner.max_vertices, len(learner))
+
 
 PATIENCE = 5.0
 """Seconds a camera waits for its turn before it gives a frame up."""

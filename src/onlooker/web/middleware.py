@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from onlooker.web.security import Guard, Refused
+from onlooker.web.auth import Guard, Refused
 
 HEADERS = {
     "content-security-policy": (

@@ -8,10 +8,10 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from pydantic import StringConstraints
 
 import onlooker
-from onlooker.web.models import Model
-from onlooker.web.replies import problems
-from onlooker.web.security import Guard, Refused, cookie_name, token_in
-from onlooker.web.station import Station
+from onlooker.web.auth import Guard, Refused, cookie_name, token_in
+from onlooker.web.responses import problems
+from onlooker.web.schemas import Model
+from onlooker.web.service import Station
 
 MONTH = 30 * 24 * 3600
 

@@ -7,8 +7,8 @@ from typing import Literal
 from fastapi import APIRouter
 from fastapi.concurrency import run_in_threadpool
 
-from onlooker.web.models import Model
-from onlooker.web.replies import problems
+from onlooker.web.responses import problems
+from onlooker.web.schemas import Model
 
 
 @dataclass(frozen=True, slots=True)

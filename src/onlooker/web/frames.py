@@ -1,23 +1,167 @@
-"""What the owner of the home does with pictures: find faces, measure them, name them, learn."""
+"""What the owner of the home does with pictures: find faces, measure them, name them, learn.
 
+What came of one look at a frame.
+
+The faces that are on the screen now, so that a click on one can ask, name or correct it.
+
+The newest usable face of each of the latest tracks, in memory only, never on the disk.
+
+How much is known: counted once, and then one by one as faces are learned by watching.
+"""
+
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.core.errors import BadValue
+from onlooker.core.errors import BadValue, NotFound
 from onlooker.core.records import Prediction
 from onlooker.home.home import Home
 from onlooker.recognition.enrolment import Detect, Features, Judge
 from onlooker.vision.pixels import lossless, thumbnail
 from onlooker.vision.tracking import Tracks
 from onlooker.vision.types import FaceBox, Frame, Pixels, Refusal, Sighting
-from onlooker.web.looked import Looked, Stopwatch
-from onlooker.web.recent import Recent, Remembered
-from onlooker.web.stock import Stock
+
+STAGES = ("detect", "features", "learn")
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The faces of a frame, in one order in all columns."""
+
+    camera: str
+    frame: int
+    time: float
+    sightings: tuple[Sighting, ...]
+    vertices: tuple[int | None, ...]
+    """Which vertex stands for the face, if it was learned."""
+    cards: tuple[int | None, ...]
+    """Which stranger's card it went to."""
+    learned: int
+    """How many unlabeled examples the learner has taken in so far."""
+    seconds: Mapping[str, float]
+    """By stage."""
+
+
+class Stopwatch:
+    """Seconds by stage.
+
+    >>> watch = Stopwatch()
+    >>> with watch.timed("detect"):
+    ...     pass
+    >>> watch.seconds["detect"] >= 0
+    True
+    """
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add what the block takes."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] += time.perf_counter() - begun
+
+
+TRACKS = 64
+"""How many tracks are remembered; the one not seen for longest goes first."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Remembered:
+    """The newest usable face of a track; a poor one only until there is a better."""
+
+    sighting: Sighting
+    vector: NDArray[Any] | None
+    """None: all faces of this track were too poor so far."""
+    pixels: Pixels
+    vertex: int | None
+    card: int | None
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """Why there is no vector."""
+        return self.sighting.refusal
+
+    def png(self) -> bytes:
+        """Its picture."""
+        return lossless(self.pixels)
+
+
+class Recent:
+    """By camera and track; belongs to the thread that owns the home."""
+
+    def __init__(self) -> None:
+        self._faces: OrderedDict[tuple[str, int], Remembered] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._faces)
+
+    def keep(self, face: Remembered) -> None:
+        """Take in the newest; the track that was not seen for longest gives way."""
+        key = face.sighting.camera, face.sighting.track
+        before = self._faces.pop(key, None)
+        usable = face.vector is not None or before is None or before.vector is None
+        self._faces[key] = face if usable or before is None else before
+        while len(self._faces) > TRACKS:
+            self._faces.popitem(last=False)
+
+    def face(self, camera: str, track: int) -> Remembered:
+        """The face of a track, if it was seen lately."""
+        found = self._faces.get((camera, track))
+        if found is None:
+            raise NotFound(f"track {track} was not seen lately; choose a face that is there now")
+        return found
+
+    def forget(self, name: str) -> None:
+        """Let go of all that was taken for somebody."""
+        for key, face in list(self._faces.items()):
+            answer = face.sighting.answer
+            if face.sighting.name == name or (answer is not None and answer.label == name):
+                del self._faces[key]
+
+    def left(self, camera: str) -> None:
+        """Let go of all that a camera saw."""
+        for key in [key for key in self._faces if key[0] == camera]:
+            del self._faces[key]
+
+
+class Known(NamedTuple):
+    """How many faces were named by people, and how many examples were learned without a name."""
+
+    labeled: int
+    learned: int
+
+
+class Stock:
+    """Belongs to the thread that owns the home; reading all vertices for a number is too slow."""
+
+    def __init__(self) -> None:
+        self._known, self._sequence = Known(0, 0), -1
+
+    def watched(self, home: Home, before: int) -> None:
+        """A face was shown when `before` was the newest event; if it was learned, count it."""
+        if self._sequence == before and home.sequence == before + 1:
+            self._known = self._known._replace(learned=self._known.learned + 1)
+            self._sequence = home.sequence
+
+    def counted(self, home: Home) -> Known:
+        """How much is known now."""
+        if self._sequence != home.sequence:
+            known = home.vertices()
+            labeled = sum(name is not None for name in known.names)
+            self._known = Known(labeled, int(known.multiplicities.sum()) - labeled)
+            self._sequence = home.sequence
+        return self._known
+
 
 REMEMBERED = 1000
 """Tracks whose announced name is remembered, so that the diary has one line for each."""

@@ -11,13 +11,13 @@ from fastapi.responses import StreamingResponse
 
 from onlooker.core.errors import OnlookerError
 from onlooker.home.home import Home
-from onlooker.web import states
-from onlooker.web.asking import asked
-from onlooker.web.diary_routes import as_event
-from onlooker.web.models import LARGEST, Number
-from onlooker.web.replies import problems
-from onlooker.web.station import EVENTS, Station
-from onlooker.web.worker import Stopped
+from onlooker.web import schemas
+from onlooker.web.home_thread import Stopped
+from onlooker.web.requests import asked
+from onlooker.web.responses import problems
+from onlooker.web.routes.history import as_event
+from onlooker.web.schemas import LARGEST, Number
+from onlooker.web.service import EVENTS, Station
 
 HEARTBEAT = 15.0
 """Seconds between two signs of life of a stream of events."""
@@ -46,12 +46,12 @@ def event_routes(station: Station) -> APIRouter:
         return StreamingResponse(_stream(station, begin), media_type="text/event-stream")
 
     @routes.post("/undo", responses=problems(404, 422))
-    async def undo(wish: states.Undo) -> states.Sequence:
+    async def undo(wish: schemas.Undo) -> schemas.Sequence:
         """Know again what was known after an event. That is an event too."""
 
-        def act(home: Home) -> states.Sequence:
+        def act(home: Home) -> schemas.Sequence:
             station.deeds.undo(home, wish.to)
-            return states.Sequence(sequence=home.sequence)
+            return schemas.Sequence(sequence=home.sequence)
 
         return await asked(station, act)
 
@@ -63,15 +63,15 @@ def camera_routes(station: Station) -> APIRouter:
     routes = APIRouter(tags=["cameras"])
 
     @routes.get("/cameras", responses=problems())
-    async def list_cameras() -> list[states.Camera]:
+    async def list_cameras() -> list[schemas.Camera]:
         """All cameras, and how they are."""
-        return [states.Camera.model_validate(state) for state in station.camera_states]
+        return [schemas.Camera.model_validate(state) for state in station.camera_states]
 
     @routes.post("/cameras", status_code=201, responses=problems(409, 422))
-    async def add_camera(new: states.NewCamera) -> states.Camera:
+    async def add_camera(new: schemas.NewCamera) -> schemas.Camera:
         """Watch a camera: its number, its address, or a recording in a permitted folder."""
         state = await run_in_threadpool(station.cameras.add, new.source, new.name)
-        return states.Camera.model_validate(state)
+        return schemas.Camera.model_validate(state)
 
     @routes.delete("/cameras/{name}", status_code=204, responses=problems(404, 422))
     async def remove_camera(name: CameraName) -> None:

@@ -1,10 +1,21 @@
-"""Pictures from strangers: measured before they are unpacked, and never written to a file."""
+"""How a route asks the thread that owns the home, without holding up the others.
+
+Pictures from strangers: measured before they are unpacked, and never written to a file.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
 
 import cv2
 import numpy as np
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
 
+from onlooker.home.home import Home
 from onlooker.video.image_files import PictureError, picture_size
 from onlooker.vision.types import Pixels, picture
+from onlooker.web.service import Station
 
 MAX_PIXELS = 20_000_000
 """Of an upload or a browser's frame; several are unpacked at one time."""
@@ -32,3 +43,16 @@ def decoded(data: bytes, *, max_pixels: int = MAX_PIXELS) -> Pixels:
     if pixels is None or pixels.dtype not in (np.uint8, np.uint16):
         raise PictureError("the picture cannot be read: damaged, or an unusual format")
     return picture(pixels)
+
+
+_Result = TypeVar("_Result")
+
+
+async def asked(station: Station, act: Callable[[Home], _Result]) -> _Result:
+    """The answer, once it is there."""
+    return await asyncio.wrap_future(station.ask(act))
+
+
+async def uploaded(request: Request) -> Pixels:
+    """The picture that is the body of a request."""
+    return await run_in_threadpool(decoded, await request.body())

@@ -1,18 +1,28 @@
-"""The graph as a map: who is linked to whom, and how strongly.
+"""The graph for people to look at.
+
+The graph as a map: who is linked to whom, and how strongly.
 
 Distances are measured once for each vertex, outside the thread that owns the home: with 500 faces
 of 9,216 numbers all pairs take a second, and a camera must not wait for a picture of the graph.
 """
 
 from threading import Lock
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from fastapi import APIRouter, Header, Response
+from fastapi.concurrency import run_in_threadpool
 from numpy.typing import NDArray
 
 from onlooker.core.checks import Floats
 from onlooker.core.records import Vertices
 from onlooker.core.similarity import HeatKernel, squared_norms
+from onlooker.home.home import Home
+from onlooker.web import schemas
+from onlooker.web.people import Row
+from onlooker.web.requests import asked
+from onlooker.web.responses import problems
+from onlooker.web.service import Station
 
 LINKS = 6
 """A vertex brings its so many strongest links."""
@@ -74,3 +84,63 @@ def strongest(strengths: Floats) -> list[Link]:
         (min(i, j), max(i, j)) for i, j in zip(rows.tolist(), order.ravel().tolist(), strict=True)
     }
     return [(i, j, float(strengths[i, j])) for i, j in sorted(pairs) if strengths[i, j] > 0]
+
+
+TAG = Annotated[str | None, Header(max_length=200)]
+
+
+class _Copy(NamedTuple):
+    """What the map is made of, once the thread that owns the home has let go of it."""
+
+    sequence: int
+    kernel: HeatKernel
+    known: Vertices
+    rows: list[Row]
+    pictured: set[int]
+
+
+def map_routes(station: Station) -> APIRouter:
+    """One map, whose distances are remembered."""
+    routes, people, chart = APIRouter(tags=["people"]), station.people, Chart()
+    unchanged: dict[int | str, dict[str, Any]] = {304: {"description": "Nothing has changed."}}
+
+    @routes.get("/map", response_model=schemas.Map, responses={**problems(422), **unchanged})
+    async def draw(response: Response, if_none_match: TAG = None) -> object:
+        """Every vertex, and each one's strongest links. The ETag is the newest event."""
+
+        def act(home: Home) -> _Copy | None:
+            if if_none_match == _tag(home.sequence):
+                return None
+            known = home.vertices()
+            rows, pictured = people.everything(home), set(home.album.vertices())
+            return _Copy(home.sequence, home.learner.kernel, known, rows, pictured)
+
+        copy = await asked(station, act)
+        if copy is None:
+            return Response(status_code=304, headers={"etag": if_none_match or ""})
+        response.headers["etag"] = _tag(copy.sequence)
+        return await run_in_threadpool(_drawn, copy, chart)
+
+    return routes
+
+
+def _tag(sequence: int) -> str:
+    return f'"{sequence}"'
+
+
+def _drawn(copy: _Copy, chart: Chart) -> schemas.Map:
+    return schemas.Map(
+        sequence=copy.sequence,
+        kernel=schemas.Kernel(bandwidth=copy.kernel.bandwidth, cutoff=copy.kernel.cutoff),
+        vertices=[
+            schemas.MapVertex(
+                vertex=row.vertex,
+                name=row.name,
+                labeled=row.labeled,
+                examples=row.examples,
+                picture=row.vertex in copy.pictured,
+            )
+            for row in copy.rows
+        ],
+        links=chart.links(copy.known, copy.kernel),
+    )

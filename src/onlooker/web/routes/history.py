@@ -8,12 +8,11 @@ from fastapi.responses import StreamingResponse
 
 from onlooker.home.album import Seen
 from onlooker.home.events import Event
-from onlooker.web import states
-from onlooker.web.asking import asked
-from onlooker.web.models import Name, Number
-from onlooker.web.replies import problems
-from onlooker.web.station import Station
-from onlooker.web.tables import csv_of
+from onlooker.web import schemas
+from onlooker.web.requests import asked
+from onlooker.web.responses import csv_of, problems
+from onlooker.web.schemas import Name, Number
+from onlooker.web.service import Station
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Rows = Annotated[int | None, Query(ge=1, le=1_000_000)]
@@ -38,7 +37,7 @@ def diary_routes(station: Station) -> APIRouter:
         kind: Kind = None,
         camera: Camera = None,
         newest: Newest = False,
-    ) -> list[states.Event]:
+    ) -> list[schemas.Event]:
         """Changes after an event, the oldest first, or the newest."""
         options: dict[str, Any] = {"kind": kind, "camera": camera, "newest": newest}
         found = await asked(
@@ -72,13 +71,13 @@ def diary_routes(station: Station) -> APIRouter:
         limit: Limit = 100,
         name: Annotated[Name | None, Query()] = None,
         camera: Camera = None,
-    ) -> list[states.Sighting]:
+    ) -> list[schemas.SightingRow]:
         """The diary: who was seen where and when, the newest first."""
         found = await asked(
             station,
             lambda home: home.album.diary(before=before, limit=limit, name=name, camera=camera),
         )
-        return [states.Sighting.model_validate(seen) for seen in found]
+        return [schemas.SightingRow.model_validate(seen) for seen in found]
 
     @routes.get("/sightings.csv", response_class=Response, responses={**problems(422), **CSV})
     async def sightings_table(
@@ -102,9 +101,9 @@ def diary_routes(station: Station) -> APIRouter:
     return routes
 
 
-def as_event(event: Event) -> states.Event:
+def as_event(event: Event) -> schemas.Event:
     """As it goes over the wire."""
-    return states.Event(
+    return schemas.Event(
         sequence=event.sequence,
         time=event.time,
         camera=event.camera,

@@ -5,13 +5,13 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 
 from onlooker.home.home import Home
-from onlooker.web import answers, models
-from onlooker.web.asking import asked
-from onlooker.web.deeds import vector_of
-from onlooker.web.explaining import explained
-from onlooker.web.models import Number
-from onlooker.web.replies import png_or, problems
-from onlooker.web.station import Station
+from onlooker.web import schemas
+from onlooker.web.people import vector_of
+from onlooker.web.requests import asked
+from onlooker.web.responses import png_or, problems
+from onlooker.web.routes.people import explained
+from onlooker.web.schemas import Number
+from onlooker.web.service import Station
 
 Camera = Annotated[str, Path(max_length=64, description="The name of a camera.")]
 Track = Annotated[Number, Path(description="The number of a track, as in the live results.")]
@@ -23,13 +23,13 @@ def seen_routes(station: Station) -> APIRouter:
     recent = station.sight.recent
 
     @routes.get("/seen/{camera}/{track}/why", responses=problems(404, 422))
-    async def why(camera: Camera, track: Track) -> answers.WhySeen:
+    async def why(camera: Camera, track: Track) -> schemas.WhySeen:
         """Why this face gets its name, or none."""
 
-        def act(home: Home) -> answers.WhySeen:
+        def act(home: Home) -> schemas.WhySeen:
             face = recent.face(camera, track)
             told = explained(people, home, vector_of(face))
-            return answers.WhySeen(**dict(told), vertex=face.vertex, card=face.card)
+            return schemas.WhySeen(**dict(told), vertex=face.vertex, card=face.card)
 
         return await asked(station, act)
 
@@ -42,22 +42,22 @@ def seen_routes(station: Station) -> APIRouter:
         return Response(png, media_type="image/png")
 
     @routes.post("/seen/{camera}/{track}/label", responses=problems(404, 409, 422))
-    async def label(camera: Camera, track: Track, new: models.NewName) -> models.Taught:
+    async def label(camera: Camera, track: Track, new: schemas.NewName) -> schemas.Taught:
         """Say who this is; the stranger's card the face went to is gone with it."""
 
-        def act(home: Home) -> models.Taught:
+        def act(home: Home) -> schemas.Taught:
             vertex, undo = deeds.label_seen(home, recent.face(camera, track), new.name)
-            person = models.Person.model_validate(people.person(home, new.name))
-            return models.Taught(person=person, vertex=vertex, undo=undo)
+            person = schemas.Person.model_validate(people.person(home, new.name))
+            return schemas.Taught(person=person, vertex=vertex, undo=undo)
 
         return await asked(station, act)
 
     @routes.post("/seen/{camera}/{track}/wrong", responses=problems(404, 409, 422))
-    async def wrong(camera: Camera, track: Track) -> models.Dropped:
+    async def wrong(camera: Camera, track: Track) -> schemas.Dropped:
         """Not this person: what was learned from this face goes, with all that hangs on it."""
         dropped, undo = await asked(
             station, lambda home: deeds.wrong_seen(home, recent.face(camera, track))
         )
-        return models.Dropped(dropped=dropped, undo=undo)
+        return schemas.Dropped(dropped=dropped, undo=undo)
 
     return routes
