@@ -50,9 +50,9 @@ from rich.table import Table
 from step import steady_learner
 
 from onlooker import OnlineHarmonicLearner
-from onlooker.cluster.actor import RayLine, SiteActor, SitePlan, told
+from onlooker.cluster.messages import Example, Recipe
+from onlooker.cluster.ray_site import RayLine, SiteActor, SitePlan, told
 from onlooker.cluster.sender import Sender
-from onlooker.cluster.wire import Example, Recipe
 from onlooker.home.home import Home
 from onlooker.home.retention import Keeping
 from streams import Crowd

@@ -39,7 +39,7 @@ from rich.table import Table
 from service_cameras import RATE, play, scenes_of
 from service_clients import API, READERS, UPLOADERS, Plan, visit
 
-from onlooker.experiments.simulated import simulated_dataset
+from onlooker.experiments.datasets.simulated import simulated_dataset
 from onlooker.vision.finder import Eyes
 
 EVERY = 5.0

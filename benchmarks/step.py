@@ -30,7 +30,7 @@ from rich.progress import track
 from rich.table import Table
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
-from onlooker.experiments.literal import literal_figure
+from onlooker.experiments.paper.literal import literal_figure
 from streams import Crowd
 
 Row = dict[str, Any]

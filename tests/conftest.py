@@ -5,7 +5,7 @@ import signal
 
 from hypothesis import settings
 
-import ray_settings
+from helpers import ray_settings
 
 assert ray_settings  # before anything imports Ray, which collecting doctests does
 

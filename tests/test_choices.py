@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pointers import ROOT, in_backticks, missing_test
+from helpers.pointers import ROOT, in_backticks, missing_test
 
 PAGE = (ROOT / "docs" / "choices.md").read_text(encoding="utf-8")
 LEADS = ["Question.", "The paper.", "We do.", "Test."]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pointers import ROOT, import_object, in_backticks, missing_test
+from helpers.pointers import ROOT, import_object, in_backticks, missing_test
 
 PAGE = (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from baselines.spiral import KERNEL, follow, spiral
+from helpers.spiral import KERNEL, follow, spiral
 from onlooker import HeatKernel
 from onlooker.baselines.boosting import (
     OnlineSemiBoost,

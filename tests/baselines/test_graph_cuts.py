@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from baselines.spiral import KERNEL, follow, spiral
+from helpers.spiral import KERNEL, follow, spiral
 from onlooker import Doubling, HeatKernel
 from onlooker.baselines.graph_cuts import MaxMarginGraphCuts
 from onlooker.baselines.max_margin import max_margin, soft_labels

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from baselines.spiral import KERNEL, follow
+from helpers.spiral import KERNEL, follow
 from onlooker import HeatKernel
 from onlooker.baselines.expansion import project
 from onlooker.baselines.manifold_svm import OnlineManifoldSVM

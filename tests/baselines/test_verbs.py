@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from baselines.spiral import KERNEL, spiral
+from helpers.spiral import KERNEL, spiral
 from onlooker import HeatKernel
 from onlooker.baselines.boosting import OnlineSemiBoost
 from onlooker.baselines.graph_cuts import MaxMarginGraphCuts

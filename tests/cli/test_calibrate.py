@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from onlooker.cli.app import app
-from onlooker.experiments.facebank import find_faces
-from onlooker.experiments.manifest import Picture
+from onlooker.experiments.datasets.facebank import find_faces
+from onlooker.experiments.datasets.manifest import Picture
 from onlooker.simulation.orl import pictures_of
 from onlooker.vision.finder import Eyes
 

@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from onlooker.cli.app import app
-from onlooker.cli.asking import blocks
-from onlooker.experiments.manifest import MANIFEST, read_dataset
+from onlooker.cli.dataset import blocks
+from onlooker.experiments.datasets.manifest import MANIFEST, read_dataset
 from onlooker.simulation.scenarios import scenario, write_video
 
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from homes import LENGTH, files_with, png, small_learner, stream
+from helpers.homes import LENGTH, files_with, png, small_learner, stream
 from onlooker.cli.app import app
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.similarity import HeatKernel

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from mosquitto import PASSWORD, USER, Mosquitto, free_port, listening
+from helpers.mosquitto import PASSWORD, USER, Mosquitto, free_port, listening
+from helpers.services import photo, scene
+from helpers.waiting import eventually
 from onlooker.cli.alerts import Alerts
 from onlooker.cli.app import app
-from onlooker.cli.serving import opened_station
+from onlooker.cli.serve import opened_station
 from onlooker.cli.settings import settings
 from onlooker.core.errors import BadValue
 from onlooker.home.people import rename
 from onlooker.home.taught import FILE, Register
 from onlooker.vision.types import Frame
-from services import photo, scene
-from waiting import eventually
 
 NOBODY_TOLD = (None, None, None)
 

@@ -30,7 +30,7 @@ def descendants():
 def ray_here(tmp_path_factory):
     """Ray for all tests of one process; afterwards none of its processes lives."""
     ray = pytest.importorskip("ray")
-    from onlooker.cluster.actor import NAMESPACE
+    from onlooker.cluster.ray_site import NAMESPACE
 
     ray.init(
         num_cpus=16,

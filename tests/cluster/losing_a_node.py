@@ -11,8 +11,8 @@ import sys
 import time
 from pathlib import Path
 
+from helpers.sites import RECIPE, example
 from onlooker.home.events import digest
-from sites import RECIPE, example
 
 COUNT = 60
 
@@ -35,8 +35,15 @@ def main(folder):
     import ray
     from ray.cluster_utils import Cluster
 
-    from onlooker.cluster.actor import NAMESPACE, RayLine, SitePlan, find_site, start_site, told
-    from onlooker.cluster.rounds import Rounds
+    from onlooker.cluster.names import Rounds
+    from onlooker.cluster.ray_site import (
+        NAMESPACE,
+        RayLine,
+        SitePlan,
+        find_site,
+        start_site,
+        told,
+    )
     from onlooker.cluster.sender import Sender
 
     quick = {

@@ -5,11 +5,11 @@ import time
 import cv2
 import pytest
 
+from helpers.services import scene
 from onlooker.cluster.camera import CameraLoop
 from onlooker.cluster.config import Camera, Config, SiteConfig
-from onlooker.cluster.local import LocalSite
+from onlooker.cluster.local_site import LocalSite
 from onlooker.cluster.site import Site
-from services import scene
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import sys
 import cv2
 import pytest
 
+from helpers.services import scene
 from onlooker.core.errors import BadValue
-from services import scene
 
 
 def onlooker(*arguments, timeout=300):
@@ -32,7 +32,7 @@ def page(config):
     """What `onlooker serve --cluster FILE` hands to its page, once a round has seen the camera."""
     code = f"""
 import json, time
-from onlooker.cli.site_view import sites_of
+from onlooker.cli.cluster import sites_of
 with sites_of({str(config)!r}) as view:
     while not view()[0].cameras:
         time.sleep(0.5)
@@ -147,9 +147,9 @@ def test_without_ray_one_line_names_the_extra(tmp_path, arguments):
 
 
 def test_a_sweep_on_ray_gives_the_rows_that_processes_give(ray_here):
-    from onlooker.cluster.sweep import on_ray
-    from onlooker.experiments import compact
+    from onlooker.cluster.ray_jobs import on_ray
     from onlooker.experiments.parallel import running_on
+    from onlooker.experiments.theory import compact
 
     grid = {"sizes": (10,), "copies": (1, 2)}
     here = compact.run(2, **grid)
@@ -160,7 +160,7 @@ def test_a_sweep_on_ray_gives_the_rows_that_processes_give(ray_here):
 
 
 def test_a_job_that_fails_on_ray_fails_as_it_does_here(ray_here):
-    from onlooker.cluster.sweep import on_ray
+    from onlooker.cluster.ray_jobs import on_ray
 
     def fails(job):
         raise BadValue(f"job {job} cannot be done")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from onlooker.cluster.config_file import config_of, read_config
+from onlooker.cluster.config import config_of, read_config
 from onlooker.core.errors import BadValue
 
 NORTH = {"cameras": {"door": "rtsp://10.0.0.5/1", "yard": {"source": 0, "node": "10.0.0.7"}}}

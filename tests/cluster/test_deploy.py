@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from onlooker.cluster.config_file import read_config
+from onlooker.cluster.config import read_config
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 

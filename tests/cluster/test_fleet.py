@@ -7,8 +7,8 @@ import time
 import numpy as np
 import pytest
 
+from helpers.sites import RECIPE, example
 from onlooker.home.events import digest
-from sites import RECIPE, example
 
 pytest.importorskip("ray")
 
@@ -20,7 +20,7 @@ class Sites:
         self.folder, self.handles, self.prefix = folder, {}, folder.name
 
     def start(self, name, **options):
-        from onlooker.cluster.actor import SitePlan, start_site
+        from onlooker.cluster.ray_site import SitePlan, start_site
 
         plan = SitePlan(
             f"{self.prefix}-{name}", self.folder / name, options.pop("recipe", RECIPE), **options
@@ -29,13 +29,13 @@ class Sites:
         return self.handles[name]
 
     def ask(self, name, verb, *arguments, within=60):
-        from onlooker.cluster.actor import told
+        from onlooker.cluster.ray_site import told
 
         return told(self.handles[name].call.remote(verb, *arguments), within)
 
     def teach(self, name, rows):
         """Labeled points, as the camera `desk` would send them."""
-        from onlooker.cluster.wire import Example
+        from onlooker.cluster.messages import Example
 
         hello = self.ask(name, "hello", "desk")
         batch = [
@@ -45,7 +45,7 @@ class Sites:
         return self.ask(name, "receive", "desk", hello.session, batch, hello.last)
 
     def rounds(self, **options):
-        from onlooker.cluster.rounds import Rounds
+        from onlooker.cluster.names import Rounds
 
         folders = {name: self.folder / name for name in self.handles}
         return Rounds(folders, 3600, find=self.handles.__getitem__, **options)
@@ -70,7 +70,7 @@ def point(value):
 
 
 def test_the_merged_view_is_what_uniting_here_gives_and_names_who_is_missing(sites):
-    from onlooker.cluster.merged import merged
+    from onlooker.cluster.merging import merged
     from onlooker.core.union import Summary, union
 
     here = []
@@ -106,7 +106,7 @@ def test_the_merged_view_is_what_uniting_here_gives_and_names_who_is_missing(sit
 
 
 def test_names_clocks_contradictions_and_forgetting_of_two_sites(sites):
-    from onlooker.cluster.line import Lost
+    from onlooker.cluster.transport import Lost
 
     sites.start("a")
     sites.start("b", skew=120.0)
@@ -155,9 +155,9 @@ def test_names_clocks_contradictions_and_forgetting_of_two_sites(sites):
 
 
 def test_a_home_in_use_is_said_and_opened_once_it_is_free(sites):
-    from onlooker.cluster.actor import told
-    from onlooker.cluster.line import Lost
+    from onlooker.cluster.ray_site import told
     from onlooker.cluster.site import Site
+    from onlooker.cluster.transport import Lost
 
     held = Site("x", sites.folder / "a", RECIPE)
     handle = sites.start("a", patience=0.2)

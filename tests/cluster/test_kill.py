@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from helpers.sites import RECIPE, example
 from onlooker.home.events import digest
 from onlooker.home.retention import Keeping
-from sites import RECIPE, example
 
 pytest.importorskip("ray")
 
@@ -35,7 +35,7 @@ def undisturbed(site, count):
 
 def kill_often(folder, sites, count, kills, seed):
     """Stream to all sites, and kill one after every so many acknowledged examples."""
-    from onlooker.cluster.actor import RayLine, SitePlan, start_site, told
+    from onlooker.cluster.ray_site import RayLine, SitePlan, start_site, told
     from onlooker.cluster.sender import Sender
 
     moments = random.Random(seed)
@@ -88,8 +88,8 @@ def kill_often(folder, sites, count, kills, seed):
 
 def _living(handle, last):
     """The process of a site that was killed before, once it is back."""
-    from onlooker.cluster.actor import told
-    from onlooker.cluster.line import Lost
+    from onlooker.cluster.ray_site import told
+    from onlooker.cluster.transport import Lost
 
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from helpers.sites import RECIPE, example
 from onlooker.home.events import digest
-from sites import RECIPE, example
 
 pytest.importorskip("ray")
 

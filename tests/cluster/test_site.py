@@ -3,18 +3,17 @@
 import numpy as np
 import pytest
 
+from helpers.sites import RECIPE, example
 from onlooker import HeatKernel
-from onlooker.cluster.line import Lost
-from onlooker.cluster.local import LocalSite
-from onlooker.cluster.pending import Pending
+from onlooker.cluster.local_site import LocalSite
+from onlooker.cluster.messages import ClusterError, Example, Recipe, Replaced
 from onlooker.cluster.sender import Sender
-from onlooker.cluster.site import Site
-from onlooker.cluster.wire import ClusterError, Example, Recipe, Replaced
+from onlooker.cluster.site import Pending, Site
+from onlooker.cluster.transport import Lost
 from onlooker.core.errors import BadValue, Incompatible
 from onlooker.home.database import NotSaved
 from onlooker.home.events import digest
 from onlooker.home.retention import Keeping
-from sites import RECIPE, example
 
 
 def numbered(number, site=0):
@@ -366,7 +365,7 @@ def test_a_site_whose_folder_became_older_is_noticed(tmp_path):
 
 def test_sites_of_other_kernels_or_features_are_not_merged_and_both_are_named(tmp_path):
     pytest.importorskip("ray")
-    from onlooker.cluster.merged import combined
+    from onlooker.cluster.merging import combined
 
     others = (
         Recipe(HeatKernel(0.5, 1e-4), RECIPE.features, RECIPE.max_vertices, RECIPE.sink),

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from helpers.streams import QUANTIZERS, assert_same_answer, assert_same_state, pair_of_learners
 from onlooker.core import walks
-from streams import QUANTIZERS, assert_same_answer, assert_same_state, pair_of_learners
 
 STEPS = 32
 DOUBLINGS = 30

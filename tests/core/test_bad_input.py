@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
+from helpers.streams import state
 from onlooker import Cosine, HeatKernel, OnlineHarmonicLearner, OnlookerError
 from onlooker.core import snapshot
 from onlooker.core.learner import BLOCK
-from streams import state
 
 KERNEL = HeatKernel(0.5, 1e-3)
 

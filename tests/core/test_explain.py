@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.streams import state
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
-from streams import state
 
 SIGMA, CUTOFF, SINK = 0.5, 1e-2, 0.05
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.streams import state
 from onlooker import ClosestPair, Cosine, Doubling, HeatKernel, OnlineHarmonicLearner
 from onlooker.core.errors import Incompatible, LabelConflict, NotFound, OnlookerError
-from streams import state
 
 KERNEL = HeatKernel(0.5, 1e-3)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers.streams import QUANTIZERS
 from onlooker import Cosine, Euclidean, HeatKernel, OnlineHarmonicLearner
-from streams import QUANTIZERS
 
 FOLDER = Path(__file__).parents[1] / "data"
 DISTANCES = {"euclidean": Euclidean, "cosine": Cosine}

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.streams import QUANTIZERS, state
 from onlooker import (
     ClosestPair,
     Cosine,
@@ -18,7 +19,6 @@ from onlooker import (
 from onlooker.core import learner, sketch, vectors
 from onlooker.core.errors import LabelConflict
 from onlooker.core.vectors import Vectors
-from streams import QUANTIZERS, state
 
 quantizers = st.sampled_from([ClosestPair(), Doubling()])
 coordinates = st.integers(-6, 6).map(lambda n: n / 2) | st.floats(-3, 3, width=32)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from helpers.streams import state
 from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
-from streams import state
 
 
 def near_duplicates(seed, *, length, offset, spread):

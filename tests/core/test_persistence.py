@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.streams import QUANTIZERS, assert_same_answer, state
 from onlooker import (
     ClosestPair,
     Cosine,
@@ -20,7 +21,6 @@ from onlooker import (
 )
 from onlooker.core import snapshot
 from onlooker.core.errors import Incompatible, SnapshotError, WrongVectorLength
-from streams import QUANTIZERS, assert_same_answer, state
 
 
 def reloaded(learner, **options):

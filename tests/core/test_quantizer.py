@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.streams import QUANTIZERS, state
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
-from streams import QUANTIZERS, state
 
 # Everything on the line is connected: what the quantizer does is all that is seen.
 KERNEL = HeatKernel(20.0, 1e-6)

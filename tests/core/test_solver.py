@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.streams import eliminated
 from onlooker import ClosestPair, HeatKernel, OnlineHarmonicLearner
 from onlooker.core.solver import Walk, ends
 from oracle import area, walk_dense, walk_gth, walk_mpmath
-from streams import eliminated
 
 CUTOFFS = [1e-2, 1e-6, 1e-12]
 SINKS = ["none", "tiny", "usual", "large"]

@@ -9,9 +9,15 @@ from hypothesis import assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from helpers.streams import (
+    QUANTIZERS,
+    assert_same_answer,
+    assert_same_state,
+    pair_of_learners,
+    state,
+)
 from onlooker import OnlineHarmonicLearner, OnlookerError
 from oracle import Refused
-from streams import QUANTIZERS, assert_same_answer, assert_same_state, pair_of_learners, state
 
 # A small grid, so that examples meet at the same place and gaps are equal. No gap is the reach.
 GRID = st.tuples(st.integers(0, 4), st.integers(0, 3)).map(lambda p: (float(p[0]), float(p[1])))

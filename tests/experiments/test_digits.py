@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from onlooker.experiments.digits import DIGITS, Job, digits_stream, main, run
+from onlooker.experiments.paper.stream import Row, Run
 from onlooker.experiments.parallel import spread
-from onlooker.experiments.plots import windowed
-from onlooker.experiments.stream import Row, Run
+from onlooker.experiments.report.plots import windowed
 
 EXAMPLES = 300
 FIELDS = {"method", "n_g", "seed", "accuracy", "abstained", "vertices", "ms_per_step"}

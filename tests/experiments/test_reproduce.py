@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from onlooker.cli.reproducing import report, work
+from onlooker.cli.reproduce import report, work
 from onlooker.core.errors import BadValue
-from onlooker.experiments import ledger
-from onlooker.experiments.methods import METHODS
+from onlooker.experiments.paper import results_cache
+from onlooker.experiments.paper.methods import METHODS
+from onlooker.experiments.paper.setup import Setup
+from onlooker.experiments.paper.trial import Row
 from onlooker.experiments.reproduce import EXPERIMENTS, literal_ms
-from onlooker.experiments.setup import Setup
-from onlooker.experiments.trial import Row
 
 ASKED = (
     "dataset", "set", "camera", "method", "features", "cutoff", "bandwidth", "sink", "n_g", "seed",
@@ -59,17 +59,19 @@ def test_there_is_a_row_for_every_set_camera_method_cutoff_and_seed(setup, rows)
 
 
 def test_the_same_again_is_read_and_not_worked_out(setup, rows, monkeypatch):
-    monkeypatch.setattr(ledger, "spread", lambda *given, **named: pytest.fail("worked out again"))
+    monkeypatch.setattr(
+        results_cache, "spread", lambda *given, **named: pytest.fail("worked out again")
+    )
     assert EXPERIMENTS["results"](setup)[1] == rows
 
 
 def test_an_interrupted_sweep_goes_on_and_gives_the_same_rows(setup, rows):
     """All but the time: what was lost is worked out again, what was kept is as it was."""
     trials = setup.trials(methods=("online",))
-    lost = ledger.kept(trials[-1])
+    lost = results_cache.kept(trials[-1])
     before = lost.read_text(encoding="utf-8")
     lost.unlink()
-    again = ledger.rows_of(trials, what="again")
+    again = results_cache.rows_of(trials, what="again")
     ours = [row for row in rows if row.method == "online"]
     assert [replace(row, ms_per_frame=0) for row in again] == [
         replace(row, ms_per_frame=0) for row in ours
@@ -82,11 +84,11 @@ def test_an_interrupted_sweep_goes_on_and_gives_the_same_rows(setup, rows):
 
 def test_other_code_or_another_trial_is_kept_elsewhere(setup, monkeypatch):
     one, other = setup.trials(methods=("online",))[:2]
-    before = ledger.kept(one)
-    assert ledger.kept(other) != before
-    assert ledger.kept(replace(one, bandwidth=0.03)) != before
-    monkeypatch.setattr(ledger, "fingerprint", lambda: "another")
-    assert ledger.kept(one) != before
+    before = results_cache.kept(one)
+    assert results_cache.kept(other) != before
+    assert results_cache.kept(replace(one, bandwidth=0.03)) != before
+    monkeypatch.setattr(results_cache, "fingerprint", lambda: "another")
+    assert results_cache.kept(one) != before
 
 
 LONG = ("merging", "quantizers", "graph-size")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from browsing import browsing, running, tab_of, webcam, write_film
+from helpers.browsing import browsing, running, tab_of, webcam, write_film
+from helpers.services import API, client_of, encoded, station_in
+from helpers.waiting import eventually
+from helpers.webcams import Webcam
 from onlooker.simulation.scenarios import scenario
 from onlooker.vision.types import Frame
-from services import API, client_of, encoded, station_in
-from waiting import eventually
-from webcams import Webcam
 
 EACH = 20
 """Frames of each of the eight people."""

@@ -4,8 +4,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from browsing import VIEWS, open_person, use_camera
-from waiting import eventually
+from helpers.browsing import VIEWS, open_person, use_camera
+from helpers.waiting import eventually
 
 AXE = Axe()
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from browsing import MANY, browsing, running, tab_of, use_camera
-from homes import LENGTH, small_learner
+from helpers.browsing import MANY, browsing, running, tab_of, use_camera
+from helpers.homes import LENGTH, small_learner
+from helpers.services import EYES
+from helpers.waiting import eventually
 from onlooker.home.home import Home
 from onlooker.strangers.book import Visitors
 from onlooker.web.frames import Sight
 from onlooker.web.service import Station
-from services import EYES
-from waiting import eventually
 
 MARKUP = '<img src=x onerror=alert(1)> & <b>"Zoë"</b>'
 DAY = 86400

@@ -3,10 +3,10 @@
 import pytest
 from playwright.sync_api import expect
 
-from browsing import MANY, name_a_stranger, use_camera
+from helpers.browsing import MANY, name_a_stranger, use_camera
+from helpers.waiting import eventually
 from onlooker.simulation.scenarios import write_video
 from onlooker.vision.types import Frame
-from waiting import eventually
 
 NAME = "Dorothea"
 

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import httpx2
 from playwright.sync_api import expect
 
-from browsing import MANY, name_a_stranger, use_camera
-from killing import environment
-from services import API
-from waiting import eventually
+from helpers.browsing import MANY, name_a_stranger, use_camera
+from helpers.killing import environment
+from helpers.services import API
+from helpers.waiting import eventually
 
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
 FORGIVEN = ("ERR_CONNECTION", "WebSocket", "net::", "EventSource", "ERR_INCOMPLETE", "401", "503")

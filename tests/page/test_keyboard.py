@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from waiting import eventually
+from helpers.waiting import eventually
 
 MOST = 120
 _NUMBER = re.compile(r"\d+")

@@ -3,8 +3,8 @@
 import numpy as np
 from playwright.sync_api import expect
 
-from services import EYES
-from waiting import eventually
+from helpers.services import EYES
+from helpers.waiting import eventually
 
 VERTICES = 500
 

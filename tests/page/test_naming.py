@@ -4,9 +4,9 @@ import re
 
 from playwright.sync_api import expect
 
-from browsing import name_a_stranger, open_person, use_camera
-from homes import files_with
-from waiting import eventually
+from helpers.browsing import name_a_stranger, open_person, use_camera
+from helpers.homes import files_with
+from helpers.waiting import eventually
 
 KNOWN = "Anastasia"
 

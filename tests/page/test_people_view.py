@@ -4,9 +4,9 @@ import re
 
 from playwright.sync_api import expect
 
-from browsing import loaded, open_person
-from services import API
-from waiting import eventually
+from helpers.browsing import loaded, open_person
+from helpers.services import API
+from helpers.waiting import eventually
 
 
 def test_everybody_with_a_name_is_listed_with_faces(full, visit):

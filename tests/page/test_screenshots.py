@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from browsing import VIEWS, open_person
-from waiting import eventually
+from helpers.browsing import VIEWS, open_person
+from helpers.waiting import eventually
 
 SIZES = {"phone": (390, 844), "desktop": (1280, 800)}
 THERE = {

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
-from browsing import loaded
+from helpers.browsing import loaded
+from helpers.waiting import eventually
 from onlooker.home.retention import Keeping
-from waiting import eventually
 
 
 def test_there_is_a_card_for_each_most_seen_first(full, visit):

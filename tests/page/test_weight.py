@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from browsing import VIEWS
+from helpers.browsing import VIEWS
 
 LIMIT = 300_000
 """Bytes of page, scripts, styles and drawings, as they are sent; pictures of faces not counted."""

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from browsing import loaded, open_person, use_camera
-from waiting import eventually
+from helpers.browsing import loaded, open_person, use_camera
+from helpers.waiting import eventually
 
 WHY = re.compile(r"Why (Anastasia|Benedict)\?")
 

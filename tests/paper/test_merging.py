@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.streams import state
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
 from onlooker.core.errors import BadValue, Incompatible, LabelConflict, WrongVectorLength
 from onlooker.core.records import State
 from onlooker.core.union import Summary, union
 from oracle import walk_gth
-from streams import state
 
 WIDE = HeatKernel(40.0, 1e-6)
 """Everything on the grid is accepted: what is merged is the matter."""

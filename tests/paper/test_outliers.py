@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.streams import state
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
-from streams import state
 
 KERNEL = HeatKernel(0.5, 1e-3)  # reaches 1.858
 QUANTIZERS = [ClosestPair(), Doubling()]

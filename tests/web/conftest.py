@@ -2,7 +2,7 @@
 
 import pytest
 
-from services import client_of, station_in
+from helpers.services import client_of, station_in
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 import pytest
 
+from helpers.services import API, client_of, photo, scene, station_in, teach
+from helpers.waiting import eventually
+from helpers.webcams import Webcam
 from onlooker.vision.types import Frame
 from onlooker.web import cameras as web_cameras
 from onlooker.web.cameras import FILE, CameraFile
-from services import API, client_of, photo, scene, station_in, teach
-from waiting import eventually
-from webcams import Webcam
 
 
 def cameras(client):

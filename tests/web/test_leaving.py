@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from running import serving
-from services import API, client_of, station_in
-from waiting import eventually
+from helpers.running import serving
+from helpers.services import API, client_of, station_in
+from helpers.waiting import eventually
 
 
 def test_a_client_that_leaves_during_an_upload_prints_no_traceback(tmp_path, capfd):

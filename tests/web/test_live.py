@@ -12,13 +12,13 @@ import httpx2
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
+from helpers.running import serving
+from helpers.services import API, SOCKETS, client_of, encoded, photo, scene, station_in, teach
+from helpers.waiting import eventually
 from onlooker.simulation.scenarios import scenario, write_video
 from onlooker.vision.types import Frame
 from onlooker.web.broadcast import Hub
 from onlooker.web.routes.live import MAX_FRAME
-from running import serving
-from services import API, SOCKETS, client_of, encoded, photo, scene, station_in, teach
-from waiting import eventually
 
 SAMPLE = re.compile(r'onlooker_\w+\{(\w+="(\\.|[^"\\])*",?)*\} [0-9.e+-]+')
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
+from helpers.services import API, SOCKETS, photo, scene, teach
+from helpers.waiting import eventually
 from onlooker.core.records import Prediction
 from onlooker.vision.types import FaceBox, Frame, Refusal, Sighting
 from onlooker.web.schemas import state_of
-from services import API, SOCKETS, photo, scene, teach
-from waiting import eventually
 
 
 def show(station, person, index, *, camera="door", number=0, shift=0):

@@ -15,8 +15,8 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from running import serving
-from services import API, client_of, station_in, teach
+from helpers.running import serving
+from helpers.services import API, client_of, station_in, teach
 
 CHECKS = (
     not_a_server_error,

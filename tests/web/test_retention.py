@@ -4,10 +4,10 @@ import time
 
 import numpy as np
 
+from helpers.services import new_learner, station_in
 from onlooker.home.home import Home
 from onlooker.home.retention import DAY
 from onlooker.strangers.book import Visitors
-from services import new_learner, station_in
 
 
 def left_behind(folder, days):

@@ -9,9 +9,9 @@ import zlib
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
+from helpers.services import API, SOCKETS, client_of, photo
 from onlooker.web.auth import Door, Token, Verdict
 from onlooker.web.middleware import HEADERS
-from services import API, SOCKETS, client_of, photo
 
 CHANGING = [
     ("POST", f"{API}/faces?name=x"),

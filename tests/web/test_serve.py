@@ -12,8 +12,8 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
+from helpers.services import API, encoded, photo, scene, station_in
 from onlooker.cli.app import app
-from services import API, encoded, photo, scene, station_in
 
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
 

@@ -27,11 +27,11 @@ import httpx2
 import numpy as np
 import pytest
 
-from killing import assert_never_killed, environment, long_version
+from helpers.killing import assert_never_killed, environment, long_version
+from helpers.services import API, EYES, encoded
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.home.home import Home
 from onlooker.simulation.orl import PICTURES, pictures_of
-from services import API, EYES, encoded
 
 CAMERAS = {"door": 1, "yard": 2}
 """Who is before each."""

@@ -1,7 +1,7 @@
 """Every change tells how to take it back, and taking it back does."""
 
+from helpers.services import API, photo, scene, teach
 from onlooker.vision.types import Frame
-from services import API, photo, scene, teach
 
 
 def known(client):

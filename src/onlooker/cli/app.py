@@ -8,7 +8,6 @@ from typer.core import TyperGroup
 
 import onlooker
 from onlooker.cli.calibrate import calibrate_command
-from onlooker.cli.carrying import backup, bring_in, export
 from onlooker.cli.cluster import cluster
 from onlooker.cli.dataset import dataset
 from onlooker.cli.demo import demo
@@ -21,6 +20,7 @@ from onlooker.cli.people import people
 from onlooker.cli.reproduce import reproduce
 from onlooker.cli.serve import serve
 from onlooker.cli.strangers import strangers
+from onlooker.cli.transfer import backup, bring_in, export
 from onlooker.cli.watch import watch
 from onlooker.core.errors import OnlookerError
 

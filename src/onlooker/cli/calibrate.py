@@ -10,7 +10,6 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from onlooker.cli.building import existing_folder, eyes_of
 from onlooker.cli.options import (
     DetectorOption,
     FeaturesOption,
@@ -19,14 +18,14 @@ from onlooker.cli.options import (
     VerticesOption,
     one_line,
 )
+from onlooker.cli.recognizers import existing_folder, eyes_of
 from onlooker.cli.settings import settings
 from onlooker.core.checks import Floats, Rows
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import squared_distances_of_all
-from onlooker.experiments.facebank import Face, find_faces
-from onlooker.experiments.manifest import Picture
-from onlooker.experiments.plots import FORMATS
-from onlooker.experiments.tradeoff import save_trade_off
+from onlooker.experiments.datasets.facebank import Face, find_faces
+from onlooker.experiments.datasets.manifest import Picture
+from onlooker.experiments.report.plots import FORMATS, save_trade_off
 from onlooker.recognition.enrolment import people_in
 from onlooker.video.image_files import SUFFIXES
 from onlooker.vision.calibration import Calibration, calibrate

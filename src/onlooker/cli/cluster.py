@@ -1,37 +1,125 @@
-"""`onlooker cluster`: many cameras at several sites, on one machine or on many."""
+"""`onlooker cluster`: many cameras at several sites, on one machine or on many.
+
+What the commands of `onlooker cluster` take.
+
+Sites for people: a row of JSON, a table, and what the page of the service shows.
+
+Sites of a cluster for the page of the service: `web` and `cluster` do not know each other.
+"""
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
 
-from onlooker.cli.cluster_options import (
-    DEFAULT,
-    AddressOption,
-    ConfigOption,
-    OutOption,
-    TimeoutOption,
-    WatchOption,
-)
-from onlooker.cli.engines import naming_the_extra, talking_to
-from onlooker.cli.opening import NameArgument, print_row, tell_left_out
+from onlooker.cli.homes import NameArgument, print_row, tell_left_out
 from onlooker.cli.options import one_line
-from onlooker.cli.site_table import site_row, site_table
-from onlooker.cluster.config import Config
-from onlooker.cluster.config_file import read_config
-from onlooker.cluster.engine import LocalRay
-from onlooker.cluster.wire import ClusterError
+from onlooker.cli.ray import naming_the_extra, talking_to
+from onlooker.cluster.config import Config, read_config
+from onlooker.cluster.messages import ClusterError
+from onlooker.cluster.ray_cluster import LocalRay
 
 if TYPE_CHECKING:
-    from onlooker.cluster.merged import Missing
+    from onlooker.cluster.camera import CameraState
+    from onlooker.cluster.names import SiteState
+
+if TYPE_CHECKING:
+    from onlooker.cluster.merging import Missing
+
+if TYPE_CHECKING:
+    from onlooker.cluster.names import SiteState
+    from onlooker.web.routes.sites import SiteState as Shown
+
+
+ConfigOption = Annotated[
+    Path, typer.Option("--config", metavar="FILE", help="Lists the sites and their cameras.")
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option("--address", metavar="HOST:PORT", help="Of a Ray. [one of its own, here]"),
+]
+WatchOption = Annotated[bool, typer.Option("--watch", help="A table that lives, until Ctrl-C.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Where the merged learner goes.")
+]
+TimeoutOption = Annotated[
+    float, typer.Option("--timeout", min=0.1, help="Seconds that a site may take to answer.")
+]
+DEFAULT = Path("cluster.toml")
+
+
+HEADS = ("site", "state", "people", "vertices", "event", "cameras", "clock", "seen", "problems")
+
+
+def site_row(state: "SiteState") -> dict[str, Any]:
+    """One site for a line of JSON."""
+    report = state.report
+    return {
+        "site": state.site,
+        "state": state.state,
+        "event": report and report.event,
+        "people": list(report.names) if report else [],
+        "vertices": report and report.vertices,
+        "examples": report and report.examples,
+        "cameras": report.last if report else {},
+        "again": report and report.again,
+        "gaps_refused": report and report.gaps,
+        "clock_ahead": round(state.skew, 3),
+        "clock_error": round(state.give, 3),
+        "gap_before_open": report and report.gap,
+        "moves": state.moves,
+        "process": report and report.process,
+        "node": report and report.node,
+        "seen": state.seen,
+        "problems": state.problems(),
+    }
+
+
+def site_table(states: "Sequence[SiteState]", cameras: "Mapping[str, CameraState | str]") -> Table:
+    """All sites, a line each; cameras with what they have sent."""
+    table = Table()
+    for head in HEADS:
+        table.add_column(head)
+    for state in states:
+        report = state.report
+        sent = [_camera(name, number, cameras.get(name)) for name, number in _last(state)]
+        good = state.state == "serving"
+        table.add_row(
+            state.site,
+            Text(state.state, style="green" if good else "bold red"),
+            str(len(report.names)) if report else "-",
+            str(report.vertices) if report else "-",
+            str(report.event) if report else "-",
+            "\n".join(sent) or "-",
+            f"{state.skew:+.2f} s" if report else "-",
+            f"{time.time() - state.seen:.0f} s ago" if state.seen else "never",
+            Text("\n".join(state.problems())),
+        )
+    return table
+
+
+def _last(state: "SiteState") -> list[tuple[str, int]]:
+    return sorted(state.report.last.items()) if state.report else []
+
+
+def _camera(name: str, number: int, state: "CameraState | str | None") -> str:
+    if state is None or isinstance(state, str):
+        return f"{name} {number}"
+    dropped = f", {state.sent.dropped} dropped" if state.sent.dropped else ""
+    ended = ", ended" if state.ended else ""
+    problem = f": {state.problem or state.counts.problem}"
+    return f"{name} {number}{dropped}{ended}{problem if len(problem) > 2 else ''}"
+
 
 cluster = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -102,8 +190,8 @@ def status(
     Example: onlooker cluster status --watch
     """
     with _cluster("status", config, address) as found:
-        from onlooker.cluster.camera_actor import camera_states
         from onlooker.cluster.fleet import states
+        from onlooker.cluster.ray_camera import camera_states
 
         cameras = [camera.name for site in found.sites for camera in site.cameras]
         console = Console()
@@ -197,3 +285,62 @@ def down(config: ConfigOption = DEFAULT, address: AddressOption = None) -> None:
     finally:
         if address is None:
             own.stop()
+
+
+ASK_WITHIN = 5.0
+"""Seconds: a page does not wait longer for a cluster."""
+
+
+@contextmanager
+def sites_of(where: str | None) -> Iterator[Callable[[], "list[Shown]"]]:
+    """How the sites are, whenever it is asked; where is HOST:PORT of a Ray, or a configuration."""
+    if where is None:
+        yield list
+        return
+    with naming_the_extra("--cluster"), talking_to(_address(where)):
+        from onlooker.cluster.fleet import find_rounds, states
+
+        find_rounds()  # a Ray without a cluster of ours is said now
+
+        def view() -> "list[Shown]":
+            try:
+                return [shown(state) for state in states(timeout=ASK_WITHIN)]
+            except ClusterError as error:
+                return [_nobody(str(error))]
+
+        yield view
+
+
+def _address(where: str) -> str:
+    if not Path(where).is_file():
+        return where
+    own = LocalRay(read_config(Path(where)).folder)
+    own.use()
+    if own.address is None:
+        raise ClusterError(f"no Ray runs for {where}; `onlooker cluster up` starts one")
+    return own.address
+
+
+def shown(state: "SiteState") -> "Shown":
+    """A site as the page has it."""
+    from onlooker.web.routes.sites import SiteState as Shown
+
+    report, said = state.report, "; ".join(state.problems()) or None
+    if report is None:
+        return Shown(state.site, "missing", 0, 0, 0, 0, 0, said)
+    return Shown(
+        state.site,
+        "missing" if state.state == "away" else "well",
+        len(report.last),
+        report.vertices,
+        len(report.names),
+        report.examples,
+        report.event,
+        said,
+    )
+
+
+def _nobody(why: str) -> "Shown":
+    from onlooker.web.routes.sites import SiteState as Shown
+
+    return Shown("cluster", "missing", 0, 0, 0, 0, 0, why)

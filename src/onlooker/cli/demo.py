@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from onlooker.experiments import cameras
+from onlooker.experiments.demo import FRAMES, main
 
 
 def demo(
     seed: Annotated[int, typer.Option(help="Another cast, other light.")] = 0,
     frames: Annotated[
         int, typer.Option(min=60, help="Frames of each of the three videos.")
-    ] = cameras.FRAMES,
+    ] = FRAMES,
     folder: Annotated[Path, typer.Option(help="Where report and video go.")] = Path("demo"),
 ) -> None:
     """Label four faces each, watch, and compare with nearest neighbour: no camera needed.
@@ -20,4 +20,4 @@ def demo(
     Example: onlooker demo --seed 1
     """
     arguments = ["--seed", str(seed), "--frames", str(frames), "--folder", str(folder)]
-    raise typer.Exit(cameras.main(arguments))
+    raise typer.Exit(main(arguments))

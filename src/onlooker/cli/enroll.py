@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from onlooker.cli.building import Workshop, everybody_in, somebody
 from onlooker.cli.options import (
     BandwidthOption,
     CutoffOption,
@@ -18,6 +17,7 @@ from onlooker.cli.options import (
     StateOption,
     VerticesOption,
 )
+from onlooker.cli.recognizers import Workshop, everybody_in, somebody
 from onlooker.cli.settings import settings
 from onlooker.recognition.pipeline import undisturbed
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from onlooker.cli.opening import HomeOption, opened, print_row
+from onlooker.cli.homes import HomeOption, opened, print_row
 
 AfterOption = Annotated[
     int | None, typer.Option("--after", min=0, metavar="N", help="Only events after this number.")

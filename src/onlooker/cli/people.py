@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from onlooker.cli.opening import (
+from onlooker.cli.homes import (
     HomeOption,
     NameArgument,
     opened,

@@ -1,16 +1,32 @@
-"""`onlooker reproduce`: the paper's results, next to the paper's numbers."""
+"""`onlooker reproduce`: the paper's results, next to the paper's numbers.
+
+What `onlooker reproduce` does, apart from the command: it needs the extra `experiments`.
+"""
 
 import json
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+import scipy
 import typer
+from rich.console import Console
 
-from onlooker.cli.engines import engine
+import onlooker
 from onlooker.cli.options import DetectorOption, FeaturesOption, ModelOption
+from onlooker.cli.ray import engine
 from onlooker.cli.settings import settings
 from onlooker.core.errors import BadValue
+from onlooker.experiments.paper.setup import Setup
+from onlooker.experiments.report.html import document, paragraphs, table
+from onlooker.experiments.report.section import Section
+from onlooker.experiments.reproduce import EXPERIMENTS
+from onlooker.experiments.theory.sections import EXPERIMENTS as THEORY
 from onlooker.vision.finder import Eyes
 
 NEEDED = ("matplotlib", "sklearn")
@@ -107,8 +123,8 @@ def reproduce(
     Example: onlooker reproduce results --cluster 10.0.0.1:6379
     """
     try:
-        from onlooker.cli.reproducing import report, work
-        from onlooker.experiments.setup import Setup
+        # MOVED
+        from onlooker.experiments.paper.setup import Setup
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in NEEDED:
             raise
@@ -156,3 +172,45 @@ def _numbers(text: str) -> tuple[float, ...]:
     if not all(0 < value < 1 for value in values):
         raise typer.BadParameter(f"cutoffs lie between 0 and 1, got {text!r}")
     return values
+
+
+INTRODUCTION = """\
+Every result of Section 4 of Kveton, Philipose, Valko and Huang, Online Semi-Supervised Perception:
+Real-Time Learning without Explicit Feedback (2010), and the decomposition of its Section 3.2,
+worked out again. V1, V2 and VO themselves were never published: these are other recordings or
+simulated cameras, so the curves can be compared with the paper's, the numbers cannot.
+"""
+
+
+def work(wanted: Sequence[str], setup: Setup) -> tuple[list[Section], list[dict[str, Any]]]:
+    """Every result that is wanted, shown as it comes; all rows as JSON has them."""
+    console, sections, rows = Console(), [], []
+    if any(each in EXPERIMENTS for each in wanted):
+        setup.prepare()
+    for each in wanted:
+        if each in EXPERIMENTS:
+            section, found = EXPERIMENTS[each](setup)
+        else:
+            section, found = THEORY[each](max(setup.seeds, 10))
+        section.show(console)
+        sections.append(section)
+        # Of everything at once, the rows are those of faces, each once: results share trials.
+        if each in EXPERIMENTS or len(wanted) == 1:
+            rows += [row for row in map(asdict, found) if row not in rows]
+    return sections, rows
+
+
+def report(sections: list[Section], setup: Setup) -> str:
+    """The report: sections, and what one needs to get the same again."""
+    facts = {
+        "command": " ".join(["onlooker", *sys.argv[1:]]),
+        "data": "simulated cameras" if setup.data is None else setup.dataset.name,
+        "features": setup.eyes.features.tag,
+        "detector": f"{setup.eyes.detector}, {setup.eyes.size}",
+        "seeds": f"0 to {setup.seeds - 1}",
+        "versions": f"onlooker {onlooker.__version__}, numpy {np.__version__}, scipy "
+        f"{scipy.__version__}, Python {platform.python_version()}",
+    }
+    parts = [paragraphs(INTRODUCTION), *(section.html() for section in sections)]
+    made = table(("made with", ""), list(facts.items()), words=2)
+    return document("Onlooker: the paper again", [*parts, "<h2>Parameters</h2>", made])

@@ -1,15 +1,23 @@
-"""`onlooker serve`: cameras, learner and pages that run for months."""
+"""`onlooker serve`: cameras, learner and pages that run for months.
+
+What `onlooker serve` takes, beside what it shares with other commands.
+
+From settings to a station: the home with its learner, the people in a folder, the eyes.
+"""
 
 import sys
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from socket import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from onlooker.cli.alerts import Alerts
+from onlooker.cli.cluster import sites_of
+from onlooker.cli.homes import tell_left_out
 from onlooker.cli.options import (
     BandwidthOption,
     CutoffOption,
@@ -21,27 +29,82 @@ from onlooker.cli.options import (
     VerticesOption,
     one_line,
 )
-from onlooker.cli.serve_options import (
-    AdoptOption,
-    AllowOption,
-    ClusterOption,
-    FolderOption,
-    HomeOption,
-    HostOption,
-    MqttOption,
-    NewTokenOption,
-    PasswordOption,
-    PortOption,
-    SourcesArgument,
-    WebhookOption,
-)
+from onlooker.cli.recognizers import Workshop, existing_folder, eyes_of
 from onlooker.cli.settings import Settings, settings
-from onlooker.cli.site_view import sites_of
 from onlooker.cli.watch import INTERRUPTED
+from onlooker.core.errors import BadValue
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.home.home import Home
+from onlooker.home.taught import Register
+from onlooker.recognition.enrolment import Enrolment, Example, people_in
+from onlooker.strangers.book import Visitors
+from onlooker.vision.finder import Eyes
+from onlooker.web.frames import Sight
+from onlooker.web.server import share_one_heap
+from onlooker.web.service import Station
 
 if TYPE_CHECKING:
     from onlooker.web.routes.sites import Sites
     from onlooker.web.service import Station
+
+
+SourcesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SOURCE",
+        help="0 (a camera), rtsp://..., video.mp4, a folder; door=0 names it. More can come later.",
+        show_default=False,
+    ),
+]
+HomeOption = Annotated[
+    Path | None,
+    typer.Option("--home", metavar="DIR", help="Keeps all that was learned; made if not there."),
+]
+AdoptOption = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="FILE", help="Of `watch`: a new home begins with it."),
+]
+HostOption = Annotated[
+    str, typer.Option("--host", help="Where to listen; beyond 127.0.0.1 all needs the token.")
+]
+PortOption = Annotated[int, typer.Option("--port", min=1, max=65535, help="Where to listen.")]
+AllowOption = Annotated[
+    list[str] | None,
+    typer.Option("--allow", metavar="NAME", help="Another name this computer is reached by."),
+]
+FolderOption = Annotated[
+    list[Path] | None,
+    typer.Option("--folder", metavar="DIR", help="Recordings in it may be added as cameras."),
+]
+WebhookOption = Annotated[
+    str | None,
+    typer.Option("--webhook", metavar="URL", help="Is told of each new stranger, once."),
+]
+MqttOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mqtt",
+        metavar="URL",
+        help="The same for Home Assistant: mqtt://[user@]host[:port][/prefix], or mqtts. "
+        "The password is in ONLOOKER_MQTT_PASSWORD.",
+    ),
+]
+PasswordOption = Annotated[
+    Path | None,
+    typer.Option("--mqtt-password-file", metavar="FILE", help="Or in the first line of a file."),
+]
+NewTokenOption = Annotated[
+    bool, typer.Option("--new-token", help="Make another token; the old one is void.")
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="HOST:PORT|FILE",
+        help="Of a Ray, or the configuration: the page shows its sites.",
+    ),
+]
+
 
 NEEDED = {"fastapi": "web", "uvicorn": "web", "websockets": "web", "paho": "mqtt"}
 """The extra that brings it."""
@@ -127,7 +190,7 @@ def _listening(host: str, port: int) -> socket:
 def _station(
     chosen: Settings, folders: Sequence[Path], alerts: Alerts
 ) -> AbstractContextManager["Station"]:
-    from onlooker.cli.serving import opened_station
+    # MOVED
 
     return opened_station(Path(chosen["home"]), chosen, folders, alerts)
 
@@ -172,3 +235,94 @@ def _tell(where: str, token: str | None) -> None:
             file=sys.stderr,
             flush=True,
         )
+
+
+@contextmanager
+def opened_station(
+    home: Path, chosen: Settings, folders: Sequence[Path], alerts: Alerts
+) -> Iterator[Station]:
+    """A running station, closed however the block ends."""
+    share_one_heap()
+    eyes, workshop = eyes_of(chosen), Workshop(chosen)
+    sight = Sight(
+        detect=eyes.detect, features=eyes.features, judge=eyes.judge, one_each=chosen["one_each"]
+    )
+    folders = [existing_folder(folder, "recordings") for folder in folders]
+    people = _enrolled(eyes, workshop, chosen["people"])
+    state = Path(chosen["state"]) if chosen["state"] else None
+    adopt = state if state is not None and state.exists() else None
+
+    def open_home() -> Home:
+        opened = Home(home, new_learner=workshop.new_learner, adopt=adopt)
+        try:
+            _refuse_other_numbers(opened.learner, chosen, home)
+            register = Register(home)
+            tell_left_out(teach(opened, people, register))
+        except BaseException:
+            opened.close()
+            raise
+        alerts.begin(register.identity)
+        return opened
+
+    with ExitStack() as stack:
+        stack.callback(alerts.close)
+        visitors = partial(Visitors, folder=home, alert=alerts if alerts.wanted else None)
+        yield stack.enter_context(
+            Station(
+                open_home,
+                visitors,
+                sight,
+                folders=folders,
+                troubles=alerts.troubles,
+                camera_folder=home,
+            )
+        )
+
+
+def _refuse_other_numbers(known: OnlineHarmonicLearner, chosen: Settings, home: Path) -> None:
+    """A number that somebody asked for is in force or refused, never ignored."""
+    kept: Mapping[str, float] = {
+        "bandwidth": known.kernel.bandwidth,
+        "cutoff": known.kernel.cutoff,
+        "vertices": known.max_vertices,
+    }
+    for key, value in kept.items():
+        if chosen.was_given(key) and chosen[key] != value:
+            raise BadValue(
+                f"{home} was built with {key} {value:g}, {chosen.origins[key]} says "
+                f"{chosen[key]:g}; leave it out, or choose another --home"
+            )
+
+
+def _enrolled(eyes: Eyes, workshop: Workshop, folder: str | None) -> dict[str, list[Example]]:
+    """Everybody in the folder; what is wrong with it is found before the home is changed."""
+    if folder is None:
+        return {}
+    learner = workshop.new_learner()
+    find = Enrolment(eyes.detect, eyes.features, eyes.judge, learner.kernel)
+    people = find.everybody(people_in(existing_folder(Path(folder))))
+    for name, examples in people.items():
+        for example in examples:
+            learner.teach(example.vector, name)  # which refuses one face of two people
+    return people
+
+
+def teach(home: Home, people: Mapping[str, Sequence[Example]], register: Register) -> list[str]:
+    """Teach what the home was never taught before: the names that are left out altogether.
+
+    A single face that was called wrong is not taught again either.
+    """
+    vertices, known = home.vertices(), home.learner.names
+    there = set(zip((row.tobytes() for row in vertices.vectors), vertices.names, strict=True))
+    left_out = register.left_out(people, known)
+    for name, examples in people.items():
+        if name in left_out:
+            continue
+        for example in examples:
+            place = (example.vector.tobytes(), name)
+            if place not in there and not register.knows(name, example.vector):
+                home.teach(example.vector, name, picture=example.png)
+                there.add(place)
+            register.add(name, example.vector)
+    register.save()
+    return left_out

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from onlooker.cli.opening import HomeOption, NameArgument, opened_with_strangers, print_row
+from onlooker.cli.homes import HomeOption, NameArgument, opened_with_strangers, print_row
 from onlooker.core.errors import BadValue
 from onlooker.strangers.cards import Card
 

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from onlooker.cli.building import Workshop, everybody_in
-from onlooker.cli.keeper import Keeper
+from onlooker.cli.homes import Keeper
 from onlooker.cli.options import (
     BandwidthOption,
     CutoffOption,
@@ -24,6 +23,7 @@ from onlooker.cli.options import (
     VerticesOption,
     one_line,
 )
+from onlooker.cli.recognizers import Workshop, everybody_in
 from onlooker.cli.settings import Settings, settings
 from onlooker.core.errors import BadValue
 from onlooker.core.learner import OnlineHarmonicLearner

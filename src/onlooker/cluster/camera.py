@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.cluster.config import Camera
-from onlooker.cluster.line import Line, Sent
+from onlooker.cluster.messages import Replaced
 from onlooker.cluster.sender import Sender
-from onlooker.cluster.wire import Replaced
+from onlooker.cluster.transport import Line, Sent
 from onlooker.core.errors import OnlookerError
 from onlooker.video.addresses import Kind, addresses_of
 from onlooker.video.sources import Counts, Stream, frames_from

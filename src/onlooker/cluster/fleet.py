@@ -11,15 +11,14 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from onlooker.cluster.actor import NAMESPACE, SitePlan, find_site, start_site, told
-from onlooker.cluster.camera_actor import start_camera
 from onlooker.cluster.config import Config
-from onlooker.cluster.line import Lost
-from onlooker.cluster.merged import ANSWER_WITHIN, Merged, merged
-from onlooker.cluster.people import labels_of, noted, untaught
-from onlooker.cluster.rounds import Rounds
-from onlooker.cluster.site_state import SiteState
-from onlooker.cluster.wire import ClusterError, Report, SiteReceipt
+from onlooker.cluster.enrolment import labels_of, noted, untaught
+from onlooker.cluster.merging import ANSWER_WITHIN, Merged, merged
+from onlooker.cluster.messages import ClusterError, Report, SiteReceipt
+from onlooker.cluster.names import Rounds, SiteState
+from onlooker.cluster.ray_camera import start_camera
+from onlooker.cluster.ray_site import NAMESPACE, SitePlan, find_site, start_site, told
+from onlooker.cluster.transport import Lost
 from onlooker.home.taught import Register
 
 OPEN_WITHIN = 120.0

@@ -2,20 +2,29 @@
 
 How examples are numbered and answered is in `inbox.py`, how a site comes and goes in `life.py`;
 here are its verbs, and what has to be forgotten before them.
+
+A life of a site: how its home is opened, the signs that it serves, and an end in order.
+
+What a site has to forget before it serves again, as files in its folder.
+
+They are written by whoever forgets while the site does not answer, and need no lock: each is a
+file of its own under a name of its own, there as a whole or not at all.
 """
 
+import json
 import os
 import time
+import uuid
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from onlooker.cluster.inbox import Inbox
-from onlooker.cluster.life import Life, opened_home, refuse_another_recipe
-from onlooker.cluster.pending import Pending
-from onlooker.cluster.wire import (
+from onlooker.cluster.inbox import Inbox, Kept
+from onlooker.cluster.messages import (
+    ClusterError,
     Delivery,
     Example,
     Hello,
@@ -26,10 +35,142 @@ from onlooker.cluster.wire import (
     SiteReceipt,
     Taught,
 )
-from onlooker.core.errors import NotFound, OnlookerError
+from onlooker.core.errors import Incompatible, NotFound, OnlookerError
 from onlooker.core.records import Explanation, Prediction
 from onlooker.home.database import StoreError
+from onlooker.home.disk import HomeInUse
 from onlooker.home.retention import Keeping
+
+SIGN_OF_LIFE = 5.0
+"""Seconds between two notes that the site serves: how exactly a gap can be told."""
+
+
+def opened_home(
+    folder: Path, recipe: Recipe, keeping: Keeping, clock: Callable[[], float], patience: float
+) -> Kept:
+    """The home; while its last owner is still dying, wait for the lock."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return Kept(folder, new_learner=recipe.learner, keeping=keeping, clock=clock)
+        except HomeInUse:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(0.1)
+
+
+def refuse_another_recipe(home: Kept, recipe: Recipe, site: str) -> None:
+    """A home that other choices made cannot be united with those of the other sites."""
+    wanted = recipe.learner()
+    for what in ("features", "kernel", "sink", "max_vertices", "quantizer"):
+        here, asked = getattr(home.learner, what), getattr(wanted, what)
+        if here != asked:
+            raise Incompatible(
+                f"the home of site {site} was made with {what} {here!r}, the configuration says "
+                f"{asked!r}; all sites must agree: change the configuration, or give the site "
+                "another folder"
+            )
+
+
+class Life:
+    """From the opening of a home until its end, by the site's clock.
+
+    >>> import tempfile
+    >>> from onlooker import HeatKernel
+    >>> recipe, now = Recipe(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points"), [1000.0]
+    >>> clock = lambda: now[0]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     home = opened_home(Path(folder), recipe, Keeping(), clock, patience=0.0)
+    ...     Life(home, clock).show()
+    ...     now[0] = 1040.0
+    ...     print(Life(home, clock).gap)  # nobody noted the end of the first
+    ...     Life(home, clock).end()
+    ...     print(Life(home, clock).gap)
+    ...     home.close()
+    40.0
+    None
+    """
+
+    def __init__(self, home: Kept, clock: Callable[[], float]) -> None:
+        self._home, self._clock, self._sign = home, clock, 0.0
+        self.opened = clock()
+        self.gap = self._silence()
+        """Seconds since the last sign of the life before, if that did not end in order."""
+
+    def show(self) -> None:
+        """Now and then, leave a sign of life on the disk."""
+        now = self._clock()
+        if abs(now - self._sign) >= SIGN_OF_LIFE:
+            self._sign = now
+            with suppress(StoreError):  # the report says that nothing can be written
+                self._home.note("alive", int(now))
+
+    def end(self) -> None:
+        """Note that the end was in order."""
+        with suppress(StoreError):  # then the next start speaks of a gap
+            self._home.note("alive", None)
+
+    def _silence(self) -> float | None:
+        alive = self._home.number("alive")
+        if alive is None:
+            return None
+        return max(0.0, self._clock() - max(alive, self._home.last_event_time() or 0.0))
+
+
+class Pending:
+    """The names that are still to be forgotten at a site."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "forget"
+
+    def add(self, name: str) -> None:
+        """Have a name forgotten; on the disk on return."""
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path = self._folder / f"{uuid.uuid4().hex}.json"
+            partial = path.with_suffix(".tmp")
+            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump({"forget": name}, file)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+            _sync(self._folder)
+            _sync(self._folder.parent)
+        except OSError as error:
+            raise ClusterError(
+                f"cannot note in {self._folder} that a name is to be forgotten: {error.strerror}"
+            ) from error
+
+    def names(self) -> list[tuple[Path, str]]:
+        """What is to be forgotten, and the file that says so."""
+        if not self._folder.is_dir():
+            return []
+        found = []
+        for path in sorted(self._folder.glob("*.json")):
+            try:
+                found.append((path, str(json.loads(path.read_text("utf-8"))["forget"])))
+            except (ValueError, KeyError, TypeError, OSError) as error:
+                raise ClusterError(
+                    f"{path} says what to forget, but cannot be read ({error}); the site does "
+                    "not serve before a person has looked at it"
+                ) from error
+        return found
+
+    def done(self, path: Path) -> None:
+        """It is forgotten: so is that it was to be."""
+        path.unlink(missing_ok=True)
+        _sync(self._folder)
+
+
+def _sync(folder: Path) -> None:
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 class Site:

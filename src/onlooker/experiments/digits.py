@@ -25,16 +25,16 @@ import onlooker
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
 from onlooker.core.quantizer import Quantizer
 from onlooker.experiments.options import at_least, figure_file, output_file
-from onlooker.experiments.parallel import spread
-from onlooker.experiments.plots import save_figure
-from onlooker.experiments.rivals import (
+from onlooker.experiments.paper.rivals import (
     SPREADING,
     NearestLabeled,
     label_spreading,
     offline_exact,
 )
-from onlooker.experiments.stream import Run, Stopwatch, Stream, follow, judge
-from onlooker.experiments.tables import print_table
+from onlooker.experiments.paper.stream import Run, Stopwatch, Stream, follow, judge
+from onlooker.experiments.parallel import spread
+from onlooker.experiments.report.plots import save_figure
+from onlooker.experiments.report.tables import print_table
 
 DIGITS = 1797
 LABELS_PER_CLASS = 4

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from onlooker.experiments.plots import FORMATS
+from onlooker.experiments.report.plots import FORMATS
 
 
 def at_least(least: int) -> Callable[[str], int]:

@@ -8,21 +8,21 @@ import numpy as np
 
 from onlooker import OnlineHarmonicLearner
 from onlooker.core.similarity import squared_distances_of_all
-from onlooker.experiments.agreement import agreement
-from onlooker.experiments.curves import WORDS, operating_points
-from onlooker.experiments.curves_plot import over_cutoffs, precision_recall
-from onlooker.experiments.facebank import find_faces
-from onlooker.experiments.ledger import rows_of
-from onlooker.experiments.literal import literal_figure
-from onlooker.experiments.merging import merging
-from onlooker.experiments.methods import follow, nothing, shown
-from onlooker.experiments.page import share
-from onlooker.experiments.protocol import plan
-from onlooker.experiments.section import Section
-from onlooker.experiments.setup import Setup
-from onlooker.experiments.sizes_plot import by_size
-from onlooker.experiments.stream import Stopwatch
-from onlooker.experiments.trial import BANDWIDTHS, Row, Trial, material
+from onlooker.experiments.datasets.facebank import find_faces
+from onlooker.experiments.merging.experiment import merging
+from onlooker.experiments.paper.agreement import agreement
+from onlooker.experiments.paper.curves import WORDS, operating_points
+from onlooker.experiments.paper.curves_plot import over_cutoffs, precision_recall
+from onlooker.experiments.paper.literal import literal_figure
+from onlooker.experiments.paper.methods import follow, nothing, shown
+from onlooker.experiments.paper.protocol import plan
+from onlooker.experiments.paper.results_cache import rows_of
+from onlooker.experiments.paper.setup import Setup
+from onlooker.experiments.paper.sizes_plot import by_size
+from onlooker.experiments.paper.stream import Stopwatch
+from onlooker.experiments.paper.trial import BANDWIDTHS, Row, Trial, material
+from onlooker.experiments.report.html import share
+from onlooker.experiments.report.section import Section
 
 Result = tuple[Section, list[Row]]
 PRECISION = 0.995

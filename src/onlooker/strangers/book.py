@@ -35,8 +35,8 @@ from onlooker.home.album import as_png
 from onlooker.home.durable_learner import Picture
 from onlooker.home.home import Home
 from onlooker.home.retention import DAY, Forgotten
-from onlooker.strangers.cards import Card, Face, Glimpse, Record, finite
-from onlooker.strangers.correction import Corrected, Dropped, wrong
+from onlooker.strangers.cards import Card, Dropped, Face, Glimpse, Record, finite
+from onlooker.strangers.correction import Corrected, wrong
 from onlooker.strangers.groups import Place
 from onlooker.strangers.strangers import RecallableStrangers, SecondThoughts, Strangers
 

@@ -173,3 +173,13 @@ def finite(what: str, value: object) -> float:
     if is_number(value) and isfinite(value):
         return float(value)
     raise BadValue(f"{what} must be a finite number, got {value!r}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dropped:
+    """A face that was taken from the home, as it was there."""
+
+    vertex: int
+    vector: Rows
+    times: int
+    picture: bytes | None

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlooker.core import walks
-from onlooker.core.checks import Rows, Slots, slots_where
+from onlooker.core.checks import Slots, slots_where
 from onlooker.core.errors import NotFound
 from onlooker.core.graph import FREE, Graph
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.persistence import graph_of
 from onlooker.home.database import StoreDamaged
 from onlooker.home.home import Home
+from onlooker.strangers.cards import Dropped
 from onlooker.strangers.strangers import Strangers
 
 
@@ -33,16 +34,6 @@ class Corrected:
     """Where the faces are now."""
     undo_to: int
     """The event before it."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Dropped:
-    """A face that was taken from the home, as it was there."""
-
-    vertex: int
-    vector: Rows
-    times: int
-    picture: bytes | None
 
 
 def learned_only_through(learner: OnlineHarmonicLearner, vertex: int) -> list[int]:

@@ -22,6 +22,7 @@ from onlooker.home.album import as_png, as_text
 from onlooker.home.durable_learner import Picture
 from onlooker.strangers.cards import (
     Card,
+    Dropped,
     Face,
     Glimpse,
     Record,
@@ -33,7 +34,6 @@ from onlooker.strangers.cards import (
     united,
     without_pictures,
 )
-from onlooker.strangers.correction import Dropped
 from onlooker.strangers.groups import Groups, Member, Place
 
 Teach: TypeAlias = Callable[[Rows, str, bytes | None], object]

@@ -12,7 +12,12 @@ from onlooker.web.routes.history import diary_routes
 from onlooker.web.routes.live import live_routes
 from onlooker.web.routes.map import map_routes
 from onlooker.web.routes.page import page_routes
-from onlooker.web.routes.people import asking_routes, face_routes, people_routes, person_routes
+from onlooker.web.routes.people import (
+    asking_routes,
+    face_routes,
+    people_routes,
+    person_routes,
+)
 from onlooker.web.routes.seen import seen_routes
 from onlooker.web.routes.session import login_routes, refused, session_routes
 from onlooker.web.routes.sites import Sites, no_sites, site_routes

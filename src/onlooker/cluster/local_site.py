@@ -1,0 +1,56 @@
+"""A site on one machine without Ray: the same site, owned by a thread of this process."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from onlooker.cluster.messages import Delivery, Example, Hello
+from onlooker.cluster.site import Site
+from onlooker.cluster.transport import Lost
+from onlooker.core.files import Closing
+from onlooker.home.database import StoreError
+
+
+class LocalSite(Closing):
+    """Runs a site in a thread of its own, which alone touches its home; a `Line` for senders."""
+
+    def __init__(self, open_site: Callable[[], Site]) -> None:
+        self._thread = ThreadPoolExecutor(1, "site")
+        try:
+            self._site = self._thread.submit(open_site).result()
+        except BaseException:
+            self._thread.shutdown()
+            raise
+
+    def close(self) -> None:
+        """Let what was sent be answered, and close the site."""
+        try:
+            self._thread.submit(self._site.close).result()
+        finally:
+            self._thread.shutdown()
+
+    def ask(self, verb: str, *arguments: Any) -> Any:
+        """Any verb of the site, in its thread."""
+        return self._thread.submit(getattr(self._site, verb), *arguments).result()
+
+    def hello(self, sender: str) -> Hello:
+        """Introduce a sender."""
+        hello: Hello = self._told(self._thread.submit(self._site.hello, sender))
+        return hello
+
+    def send(
+        self, sender: str, session: int, batch: Sequence[Example], acknowledged: int
+    ) -> Future[Delivery]:
+        """Put a batch in the site's queue."""
+        return self._thread.submit(self._site.receive, sender, session, batch, acknowledged)
+
+    def answer(self, sent: Future[Delivery]) -> Delivery:
+        """Wait for its turn."""
+        delivery: Delivery = self._told(sent)
+        return delivery
+
+    def _told(self, future: Future[Any]) -> Any:
+        try:
+            return future.result()
+        except StoreError as error:  # the disk may have room again later
+            raise Lost(str(error)) from error

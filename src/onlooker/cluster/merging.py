@@ -1,0 +1,116 @@
+"""What all sites know together: a tree of unions, carried out as Ray tasks.
+
+A union has room for all of its parts, so that nothing is lost on the way and the order does not
+matter; what one site refused is shown to those who may know who it is. Unions at one level of the
+tree run at the same time. Sites that do not answer in time are
+left out, and the view says which and since when.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ray
+
+from onlooker.cluster.messages import ClusterError, Knowledge
+from onlooker.cluster.ray_site import told
+from onlooker.cluster.transport import Lost
+from onlooker.core.errors import Incompatible, LabelConflict, OnlookerError
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.union import Summary, union
+
+ANSWER_WITHIN = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A site that is not in a merged view.
+
+    >>> Missing("north", "no answer within 10 s", age=None).age is None
+    True
+    """
+
+    site: str
+    why: str
+    age: float | None
+    """Seconds since it last answered; None: nobody remembers that it did."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Merged:
+    """One learner that knows what the sites do."""
+
+    learner: OnlineHarmonicLearner | None
+    """None: no site answered."""
+    sites: tuple[str, ...]
+    missing: tuple[Missing, ...]
+
+
+def combined(first: Knowledge, second: Knowledge) -> Knowledge:
+    """Two into one; names of sites are told where they contradict each other."""
+    parts = [Summary(part.learner(), part.refused) for part in (first, second)]
+    try:
+        both = union(parts)
+    except (LabelConflict, Incompatible) as error:
+        raise type(error)(
+            f"{', '.join(first.sites)} and {', '.join(second.sites)} cannot be merged: {error}"
+        ) from error
+    recipe = replace(first.recipe, max_vertices=both.learner.max_vertices)
+    return Knowledge(first.sites + second.sites, recipe, both.learner.state(), both.refused)
+
+
+def tree(parts: Sequence[Any], join: Any) -> Any:
+    """Join neighbours until one is left.
+
+    >>> tree(["a", "b", "c", "d", "e"], lambda one, two: f"({one}{two})")
+    '(((ab)(cd))e)'
+    """
+    level = list(parts)
+    while len(level) > 1:
+        pairs = [level[at : at + 2] for at in range(0, len(level), 2)]
+        level = [join(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
+    return level[0]
+
+
+def merged(
+    sites: Mapping[str, Any],
+    *,
+    timeout: float = ANSWER_WITHIN,
+    seen: Mapping[str, float | None] | None = None,
+) -> Merged:
+    """Merge what these actors know.
+
+    seen is when each site last answered; those in it that have no actor are missing too.
+    """
+    seen = dict.fromkeys(sites) | dict(seen or {})
+    answered, silent = _answers(sites, timeout)
+    silent |= {site: "it is not up" for site in seen if site not in sites}
+    now = time.time()
+    missing = tuple(
+        Missing(site, why, None if (last := seen[site]) is None else now - last)
+        for site, why in silent.items()
+    )
+    if not answered:
+        return Merged(None, (), missing)
+    join = ray.remote(combined).options(num_cpus=0)
+    try:
+        knowledge: Knowledge = told(tree(list(answered.values()), join.remote), 60 + timeout)
+    except Lost as error:
+        raise ClusterError(f"the merge was lost: {error}; try again") from error
+    return Merged(knowledge.learner(), tuple(answered), missing)
+
+
+def _answers(sites: Mapping[str, Any], timeout: float) -> tuple[dict[str, Any], dict[str, str]]:
+    """References to what each site knows, and why others do not answer; all within the time."""
+    asked = {site: handle.call.remote("snapshot") for site, handle in sites.items()}
+    deadline = time.monotonic() + timeout
+    answered, silent = {}, {}
+    for site, reference in asked.items():
+        try:
+            told(reference, max(0.05, deadline - time.monotonic()))
+            answered[site] = reference
+        except (Lost, OnlookerError) as error:
+            late = "no answer within" in str(error)
+            silent[site] = f"no answer within {timeout:g} s" if late else str(error)
+    return answered, silent

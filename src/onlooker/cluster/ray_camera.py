@@ -1,0 +1,64 @@
+"""A camera's loop as a Ray actor, at the machine that has the camera."""
+
+from contextlib import suppress
+from typing import Any
+
+import ray
+
+from onlooker.cluster.camera import CameraLoop, CameraState
+from onlooker.cluster.config import Camera, Config
+from onlooker.cluster.messages import ClusterError
+from onlooker.cluster.ray_site import NAMESPACE, RayLine, told
+from onlooker.cluster.transport import Lost
+from onlooker.vision.finder import Eyes
+
+
+class CameraActor:
+    """A camera's loop, where the camera is."""
+
+    def __init__(self, camera: Camera, site: str, eyes: Eyes) -> None:
+        self._loop = CameraLoop(camera, eyes, lambda: RayLine(site))
+
+    def state(self) -> CameraState:
+        """How far it is."""
+        return self._loop.state()
+
+    def end(self) -> CameraState:
+        """Stop."""
+        return self._loop.end()
+
+
+def start_camera(config: Config, site: str, camera: Camera) -> Any:
+    """Start a camera where it is, or somewhere; one that runs already is found."""
+    where = {} if camera.node is None else {"resources": {f"node:{camera.node}": 0.001}}
+    options: dict[str, Any] = {
+        "name": _camera_actor(camera.name),
+        "namespace": NAMESPACE,
+        "get_if_exists": True,
+        "lifetime": "detached",
+        "max_restarts": -1,
+        "max_concurrency": 2,
+        "num_cpus": config.camera_cpus,
+        **where,
+    }
+    return ray.remote(CameraActor).options(**options).remote(camera, site, config.eyes)
+
+
+def _camera_actor(camera: str) -> str:
+    return f"camera {camera}"
+
+
+def camera_states(cameras: list[str], timeout: float = 5.0) -> dict[str, CameraState | str]:
+    """How each camera is; a text: why it cannot be told."""
+    asked: dict[str, Any] = {}
+    for camera in cameras:
+        with suppress(ValueError):
+            handle = ray.get_actor(_camera_actor(camera), NAMESPACE)
+            asked[camera] = handle.state.remote()
+    found: dict[str, CameraState | str] = dict.fromkeys(cameras, "not up")
+    for camera, reference in asked.items():
+        try:
+            found[camera] = told(reference, timeout)
+        except (Lost, ClusterError) as error:
+            found[camera] = str(error)
+    return found

@@ -1,0 +1,38 @@
+"""Many independent jobs as Ray tasks: what `experiments/parallel.py` does with processes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from onlooker.cluster.messages import ClusterError
+from onlooker.cluster.ray_site import brief
+
+
+def on_ray(
+    work: Callable[[Any], Any], jobs: Sequence[Any], advance: Callable[[], object]
+) -> list[Any]:
+    """The result of each job, in the order of the jobs; the first failure ends it all.
+
+    Every machine must see the folders that the jobs speak of, and the same cache of Onlooker.
+    """
+    task = ray.remote(work).options(num_cpus=1)
+    references = [task.remote(job) for job in jobs]
+    waiting = list(references)
+    try:
+        while waiting:
+            done, waiting = ray.wait(waiting)
+            for reference in done:
+                ray.get(reference)
+                advance()
+        return list(ray.get(references))
+    except RayTaskError as error:
+        if isinstance(error.cause, Exception):
+            raise error.cause from None
+        raise
+    except RayError as error:
+        raise ClusterError(f"the cluster lost a job: {brief(error)}") from error
+    finally:
+        for reference in waiting:
+            ray.cancel(reference, force=True)

@@ -1,0 +1,189 @@
+"""A site as a Ray actor: restarted wherever there is room, with its state from the disk.
+
+Ray must not repeat calls by itself (`max_task_retries=0`): its retries run out of order, and
+examples were lost that way. Senders repeat, and sites refuse gaps. `max_pending_calls` bounds what
+may wait in front of a site; a sender that meets the bound waits.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.actor import ActorHandle
+from ray.exceptions import (
+    ActorDiedError,
+    GetTimeoutError,
+    PendingCallsLimitExceeded,
+    RayError,
+    RayTaskError,
+)
+
+from onlooker.cluster.codec import (
+    packed_batch,
+    packed_delivery,
+    unpacked_batch,
+    unpacked_delivery,
+)
+from onlooker.cluster.messages import ClusterError, Delivery, Example, Hello, Recipe
+from onlooker.cluster.site import Site
+from onlooker.cluster.transport import Lost
+from onlooker.core.errors import OnlookerError
+from onlooker.home.database import StoreError
+from onlooker.home.disk import HomeInUse
+from onlooker.home.retention import Keeping
+
+NAMESPACE = "onlooker"
+PENDING_CALLS = 64
+ANSWER_WITHIN = 30.0
+"""Seconds after which a batch counts as lost, and is sent again."""
+LOCK_PATIENCE = 15.0
+"""Seconds that a site waits for the process that had its home before to be gone."""
+
+
+@dataclass(frozen=True)
+class SitePlan:
+    """All that it takes to open a site, wherever that is."""
+
+    name: str
+    folder: Path
+    """On storage that every node it may run on can see, with locks that work."""
+    recipe: Recipe
+    keeping: Keeping | None = None
+    skew: float = 0.0
+    """Seconds that its clock is wrong: for rehearsals."""
+    patience: float = LOCK_PATIENCE
+
+
+class SiteActor:
+    """The verbs of `Site`, called from afar; what opening it refused is told to every caller."""
+
+    def __init__(self, plan: SitePlan) -> None:
+        self._plan = plan
+        self._site: Site | None = None
+        self._refused: OnlookerError | None = None
+        self._open(plan.patience)
+
+    def call(self, verb: str, *arguments: Any) -> Any:
+        """Any verb of the site."""
+        answer = getattr(self._ready(), verb)(*arguments)
+        if verb == "report":
+            return replace(answer, node=ray.get_runtime_context().get_node_id())
+        return answer
+
+    def receive(self, parcel: bytes) -> bytes:
+        """A batch from a camera, as `RayLine` packs it."""
+        return packed_delivery(self._ready().receive(*unpacked_batch(parcel)))
+
+    def _ready(self) -> Site:
+        if self._site is None and isinstance(self._refused, HomeInUse):
+            self._open(0.0)  # the lock is the fence: while another has it, this one does not serve
+        if self._site is None:
+            raise self._refused or ClusterError(f"site {self._plan.name} is closed")
+        return self._site
+
+    def _open(self, patience: float) -> None:
+        plan = self._plan
+        try:
+            self._site = Site(
+                plan.name,
+                plan.folder,
+                plan.recipe,
+                keeping=plan.keeping,
+                clock=lambda: time.time() + plan.skew,
+                patience=patience,
+            )
+            self._refused = None
+        except OnlookerError as error:
+            self._refused = error
+
+
+def start_site(plan: SitePlan, *, cpus: float = 1.0, detached: bool = True) -> ActorHandle[Any]:
+    """Start a site somewhere in the cluster; one that runs already is found."""
+    made: Any = (
+        ray.remote(SiteActor)
+        .options(
+            name=actor_name(plan.name),
+            namespace=NAMESPACE,
+            get_if_exists=True,
+            lifetime="detached" if detached else None,
+            max_restarts=-1,
+            max_task_retries=0,
+            max_pending_calls=PENDING_CALLS,
+            num_cpus=cpus,
+            scheduling_strategy="SPREAD",
+        )
+        .remote(plan)
+    )
+    handle: ActorHandle[Any] = made
+    return handle
+
+
+def actor_name(site: str) -> str:
+    """What Ray calls it."""
+    return f"site {site}"
+
+
+def find_site(site: str) -> ActorHandle[Any]:
+    """A site that was started by somebody; Lost if there is none."""
+    try:
+        found: ActorHandle[Any] = ray.get_actor(actor_name(site), NAMESPACE)
+    except ValueError as error:
+        raise Lost(f"site {site} is not up") from error
+    return found
+
+
+class RayLine:
+    """A `Line` to a site over Ray."""
+
+    def __init__(self, site: str, handle: ActorHandle[Any] | None = None) -> None:
+        self._site = site
+        self._handle = handle or find_site(site)
+
+    def hello(self, sender: str) -> Hello:
+        """Introduce a sender."""
+        hello: Hello = told(self._handle.call.remote("hello", sender), ANSWER_WITHIN)
+        return hello
+
+    def send(self, sender: str, session: int, batch: Sequence[Example], acknowledged: int) -> Any:
+        """Put a batch on its way."""
+        try:
+            parcel = packed_batch(sender, session, batch, acknowledged)
+            return self._handle.receive.remote(parcel)
+        except PendingCallsLimitExceeded as error:
+            raise Lost(f"site {self._site} has {PENDING_CALLS} calls waiting") from error
+        except RayError as error:
+            raise Lost(brief(error)) from error
+
+    def answer(self, sent: Any) -> Delivery:
+        """Wait for what the site says."""
+        return unpacked_delivery(told(sent, ANSWER_WITHIN))
+
+
+def told(reference: Any, timeout: float) -> Any:
+    """What a call came to: its result, an error of ours, or Lost."""
+    try:
+        return ray.get(reference, timeout=timeout)
+    except RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, StoreError):  # the disk may have room again later
+            raise Lost(str(cause)) from error
+        if isinstance(cause, OnlookerError):
+            raise cause from None
+        raise ClusterError(f"a site failed: {brief(error)}") from error
+    except GetTimeoutError as error:
+        raise Lost(f"no answer within {timeout:g} s") from error
+    except ActorDiedError as error:
+        raise Lost(f"it is dead: {brief(error)}") from error
+    except RayError as error:
+        raise Lost(brief(error)) from error
+
+
+def brief(error: BaseException) -> str:
+    """The one line of a Ray error that says something."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[-1] if isinstance(error, RayTaskError) else lines[0] if lines else repr(error))[
+        :200
+    ]

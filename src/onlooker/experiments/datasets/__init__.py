@@ -1,0 +1,1 @@
+"""Datasets on disk: pictures with a manifest, simulated or recorded, and their faces."""

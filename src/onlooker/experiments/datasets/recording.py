@@ -1,0 +1,280 @@
+"""A dataset of one's own: what cameras see, named when a face first appears.
+
+Frames with one person in view are kept. Whoever appears is asked about once; the answer holds while
+the face is followed from frame to frame, and ends when it is lost or suddenly looks different:
+somebody else may have stepped into its place.
+
+One picture after the other into a dataset folder, which is a valid dataset after each.
+"""
+
+import csv
+import hashlib
+import io
+import os
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+import cv2
+import numpy as np
+
+from onlooker.core.checks import as_number
+from onlooker.core.errors import BadValue
+from onlooker.experiments.datasets.manifest import COLUMNS, MANIFEST, read_dataset
+from onlooker.recognition.enrolment import Detect, Judge
+from onlooker.recognition.pipeline import undisturbed
+from onlooker.vision.tracking import Tracks
+from onlooker.vision.types import FaceBox, Frame, Pixels
+
+ASIDE = "faces"
+"""A subfolder that is not part of the dataset: the faces somebody was asked about."""
+QUALITY = 95
+
+
+class Appender:
+    """Adds to a dataset, or begins one in a folder that is new or empty; overwrites nothing.
+
+    A picture is written before its line in the manifest, and Ctrl-C waits for both.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self._manifest = folder, folder / MANIFEST
+        self._columns, self._next = list(COLUMNS), dict[tuple[str, str], int]()
+        if self._manifest.exists():
+            for picture in read_dataset(folder).pictures:
+                place = (picture.set, picture.camera)
+                self._next[place] = max(self._next.get(place, 0), picture.frame + 1)
+            with self._manifest.open(encoding="utf-8-sig", newline="") as file:
+                self._columns = next(csv.reader(file))
+        elif folder.exists() and (not folder.is_dir() or _foreign(folder)):
+            raise BadValue(
+                f"{folder} is neither empty nor a dataset (it has no {MANIFEST}); name a new folder"
+            )
+
+    def first_free(self, recording: str, camera: str) -> int:
+        """The number after the last frame of a camera: of those listed, and of stray pictures."""
+        folder = self.folder / _plain(recording) / _plain(camera)
+        stray = [int(path.stem) for path in folder.glob("*.jpg") if path.stem.isdecimal()]
+        return max([self._next.get((recording, camera), 0), *(number + 1 for number in stray)])
+
+    def add(
+        self, recording: str, camera: str, person: str | None, frame: int, pixels: Pixels
+    ) -> Path:
+        """Write one frame and list it."""
+        path = PurePosixPath(_plain(recording), _plain(camera), f"{frame:04d}.jpg")
+        values = (recording, camera, person or "", str(frame), str(path))
+        row = dict(zip(COLUMNS, values, strict=True))
+        _, encoded = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
+        file = self.folder / path
+        try:
+            with undisturbed():
+                file.parent.mkdir(parents=True, exist_ok=True)
+                with file.open("xb") as out:
+                    out.write(encoded.tobytes())
+                self._append(row)
+        except FileExistsError:
+            raise BadValue(f"{file} is there already and stays as it is") from None
+        except OSError as error:
+            raise BadValue(f"cannot write {file}: {error.strerror or error}") from error
+        return file
+
+    def _append(self, row: dict[str, str]) -> None:
+        """One write for the whole line; half a line, on a full disk, is taken back."""
+        text = io.StringIO()
+        lines = csv.DictWriter(text, self._columns, lineterminator="\n")
+        with self._manifest.open("a+b", buffering=0) as file:
+            size = file.seek(0, os.SEEK_END)
+            if not size:
+                lines.writeheader()
+            elif file.seek(-1, os.SEEK_END) and file.read(1) != b"\n":  # somebody's editor
+                text.write("\n")
+            lines.writerow(row)
+            content = text.getvalue().encode()
+            try:
+                if file.write(content) != len(content):
+                    raise OSError("the disk is full")
+            except OSError:
+                file.truncate(size)
+                raise
+
+
+def clean(name: str | None) -> str | None:
+    """A name as the manifest can hold it: one line of text, nothing that steers a terminal.
+
+    >>> clean("  Ana \\n\\x1b[2J/../🦊 ")
+    'Ana [2J/../🦊'
+    >>> clean(" ") is None
+    True
+    """
+    text = unicodedata.normalize("NFC", " ".join((name or "").split()))
+    return "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cs")).strip() or None
+
+
+def _foreign(folder: Path) -> bool:
+    return any(path.name != ASIDE for path in folder.iterdir())
+
+
+def _plain(name: str) -> str:
+    """As a folder's name: safe everywhere, and different for different names.
+
+    >>> _plain("door"), _plain("../door")
+    ('door', 'door-f35fd4')
+    """
+    safe = re.sub(r"[^A-Za-z0-9_+-]+", "-", name).strip("-")[:40]
+    if safe == name:
+        return name
+    return f"{safe}-{hashlib.sha256(name.encode()).hexdigest()[:6]}".strip("-")
+
+
+Ask = Callable[[Pixels], str | None]
+"""Who is this? The face in, the name out; None or nothing for a stranger; may raise Stopped."""
+
+SIDE, BORDER = 42, 5
+"""Faces are compared at this size, shifted against each other by up to the border."""
+SIDES = (38, 40, 42, 44, 46)
+"""A detector is not sure how large a face is: one of these fits."""
+ALIKE = 0.9
+"""Least correlation from one frame to the next. Chosen on simulated films: in three of 360 frames
+all 45 people who stepped where somebody else stood were noticed, for two needless questions.
+Movement blurs real faces more, which costs questions, not truth."""
+
+
+class Stopped(Exception):
+    """Whoever was asked wants to stop."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became of the frames that were looked at."""
+
+    frames: int = 0
+    kept: int = 0
+    empty: int = 0
+    """No face."""
+    several: int = 0
+    """More than one person."""
+    poor: int = 0
+    """The largest face is too poor to ask about, and nobody knows it."""
+    people: Counter[str | None] = field(default_factory=Counter)
+    """Kept frames of each person; of strangers under None."""
+
+
+class Recorder:
+    """Keeps every Nth frame that shows one person, and who that is.
+
+    The folder is a valid dataset after each frame. One that has recordings already is continued:
+    frames of the same set and camera get the numbers after its last.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        detect: Detect,
+        judge: Judge,
+        ask: Ask,
+        recording: str = "recorded",
+        every: int = 1,
+    ) -> None:
+        name = clean(recording)
+        if name is None:
+            raise BadValue("a set of pictures needs a name, for example 'recorded'")
+        self.counts = Counts()
+        self._out, self._recording = Appender(folder), name
+        self._every = int(as_number("every", every, least=1, whole=True))
+        self._detect, self._judge, self._ask = detect, judge, ask
+        self._tracks = Tracks()
+        self._seen: Counter[str] = Counter()
+        self._first: dict[str, int] = {}
+        self._known: dict[int, _Known] = {}
+
+    def see(self, frame: Frame) -> Path | None:
+        """Look at the next frame; where it was written, if it was."""
+        boxes = list(self._detect(frame.pixels))
+        # Frames that were dropped do not count: while somebody types, a live camera goes on.
+        now = self._seen[frame.camera]
+        self._seen[frame.camera] += 1
+        tracks = [track.number for track in self._tracks.follow(frame.camera, now, boxes)]
+        self._forget_others(frame.pixels, tracks, boxes)
+        if now % self._every:
+            return None
+        self.counts.frames += 1
+        people = [
+            at
+            for at, (track, box) in enumerate(zip(tracks, boxes, strict=True))
+            if track in self._known or self._judge(frame.pixels, box) is None
+        ]
+        if not boxes:
+            self.counts.empty += 1
+        elif len(people) > 1:
+            self.counts.several += 1
+        elif people != [0]:
+            self.counts.poor += 1
+        else:
+            return self._keep(frame, tracks[0], boxes[0])
+        return None
+
+    def _keep(self, frame: Frame, track: int, box: FaceBox) -> Path:
+        if track not in self._known:
+            name = clean(self._ask(face_in(frame.pixels, box)))
+            self._known[track] = _Known(name, _look(frame.pixels, box))
+        person, camera = self._known[track].name, clean(frame.camera) or "camera"
+        if camera not in self._first:
+            self._first[camera] = self._out.first_free(self._recording, camera)
+        number = self._first[camera] + frame.index
+        path = self._out.add(self._recording, camera, person, number, frame.pixels)
+        self.counts.kept += 1
+        self.counts.people[person] += 1
+        return path
+
+    def _forget_others(self, pixels: Pixels, tracks: list[int], boxes: list[FaceBox]) -> None:
+        """An answer is no longer worth anything where the face has changed."""
+        for track, box in zip(tracks, boxes, strict=True):
+            if (known := self._known.get(track)) is not None:
+                look = _look(pixels, box)
+                if likeness(known.look, look) < ALIKE:
+                    del self._known[track]
+                known.look = look
+
+
+@dataclass(slots=True, eq=False)
+class _Known:
+    """What was answered about a track, and how the face looked last."""
+
+    name: str | None
+    look: Pixels
+
+
+def face_in(pixels: Pixels, box: FaceBox, *, margin: float = 0.3) -> Pixels:
+    """The face and a little around it, as far as the picture goes."""
+    height, width = pixels.shape[:2]
+    left = int(np.clip(box.left - margin * box.width, 0, width - 1))
+    top = int(np.clip(box.top - margin * box.height, 0, height - 1))
+    right = int(np.clip(box.left + (1 + margin) * box.width, left + 1, width))
+    bottom = int(np.clip(box.top + (1 + margin) * box.height, top + 1, height))
+    return pixels[top:bottom, left:right].copy()
+
+
+def likeness(before: Pixels, now: Pixels) -> float:
+    """The best correlation of the middle of one look with a place in the other.
+
+    >>> look = np.random.default_rng(0).integers(255, size=(SIDE, SIDE)).astype(np.uint8)
+    >>> likeness(look, np.roll(look // 2, 3, axis=1)) > 0.99
+    True
+    >>> likeness(look, look.T.copy()) < 0.3
+    True
+    """
+    middle = before[BORDER:-BORDER, BORDER:-BORDER]
+    sizes = [cv2.resize(now, (side, side), interpolation=cv2.INTER_LINEAR) for side in SIDES]
+    return max(float(cv2.matchTemplate(size, middle, cv2.TM_CCOEFF_NORMED).max()) for size in sizes)
+
+
+def _look(pixels: Pixels, box: FaceBox) -> Pixels:
+    """The face, small and grey, and what is around it."""
+    side = max(2, round(1.2 * max(box.width, box.height)))
+    grey = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
+    cut = cv2.getRectSubPix(grey, (side, side), box.center)
+    return np.asarray(cv2.resize(cut, (SIDE, SIDE), interpolation=cv2.INTER_AREA), np.uint8)

@@ -1,0 +1,1 @@
+"""What several sites know together, compared with one that saw everything."""

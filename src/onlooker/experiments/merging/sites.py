@@ -1,0 +1,183 @@
+"""Eight sites and one learner that saw everything: who sees which face, and who joins whom.
+
+The first three quarters of a camera's stream are learned, the rest is held out. The learning part
+is dealt to the sites: `segments` are eighths of the time, `turns` are runs dealt one after the
+other; there, a site is told each person's name once, at the first face it meets. `shared` are
+segments whose sites all know the labels of the protocol. The one learner sees the same faces with
+the same labels, each once, in order of time. Everybody keeps the newest faces they refused.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker import OnlineHarmonicLearner
+from onlooker.core.records import Prediction
+from onlooker.core.union import REFUSED, Summary, union
+from onlooker.evaluation import Score
+from onlooker.experiments.paper.methods import follow, nothing
+from onlooker.experiments.paper.protocol import RUN, Step
+
+SITES = 8
+DEALS = ("segments", "turns", "shared")
+EVERYWHERE = -1
+"""The site of a step that all sites see."""
+
+Dealt = tuple[int, Step]
+Make = Callable[[], OnlineHarmonicLearner]
+Named = tuple[tuple[tuple[str | None, float], ...], str | None]
+"""What the faces of a frame were called and with which score, and who it was."""
+
+
+def dealt(steps: Sequence[Step], deal: str, sites: int = SITES) -> list[Dealt]:
+    """Every step with its site, in order of time; labels as that deal has them."""
+    if deal == "shared":
+        labeled = [(EVERYWHERE, step) for step in steps if step.labeled]
+        return labeled + _segments([step for step in steps if not step.labeled], sites)
+    if deal == "segments":
+        return _told_once(_segments(steps, sites))
+    return _told_once([(at // RUN % sites, step) for at, step in enumerate(steps)])
+
+
+def _segments(steps: Sequence[Step], sites: int) -> list[Dealt]:
+    return [(at * sites // len(steps), step) for at, step in enumerate(steps)]
+
+
+def _told_once(some: Iterable[Dealt]) -> list[Dealt]:
+    """At each site the first usable face of each person who has a name is labeled, no other."""
+    told: set[tuple[int, str]] = set()
+    marked = []
+    for site, step in some:
+        first = False
+        if step.person is not None and step.faces and step.faces[0] is not None:
+            first = (site, step.person) not in told
+            told.add((site, step.person))
+        marked.append((site, replace(step, labeled=first)))
+    return marked
+
+
+class Site:
+    """A learner that keeps the newest examples it refused."""
+
+    def __init__(self, learner: OnlineHarmonicLearner) -> None:
+        self.learner = learner
+        self.refused: deque[NDArray[np.float32]] = deque(maxlen=REFUSED)
+
+    def teach(self, x: NDArray[np.float32], name: str) -> None:
+        """A labeled face."""
+        self.learner.teach(x, name)
+
+    def observe(self, x: NDArray[np.float32]) -> Prediction:
+        """Name a face, and learn from it or put it aside."""
+        answer = self.learner.observe(x)
+        if answer.label is None:
+            self.refused.append(x)
+        return answer
+
+
+def learned(make: Make, some: Sequence[Dealt], sites: int = SITES) -> list[Summary]:
+    """The learner that saw everything, and after it those of the sites."""
+    parts = [[step for site, step in some if site in (which, EVERYWHERE)] for which in range(sites)]
+    summaries = []
+    for part in ([step for _, step in some], *parts):
+        site = Site(make())
+        follow(site, part, nothing)
+        summaries.append(Summary(site.learner, tuple(site.refused)))
+    return summaries
+
+
+# ---- joining
+
+
+def chain(parts: Sequence[Summary]) -> Summary:
+    """One after the other."""
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = union((whole, part))
+    return whole
+
+
+def tree(parts: Sequence[Summary]) -> Summary:
+    """Halves first, each as a tree, and then the two."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return union((tree(parts[:half]), tree(parts[half:])))
+
+
+UNIONS: dict[str, Callable[[Sequence[Summary]], Summary]] = {
+    "in order": chain,
+    "reversed": lambda parts: chain(parts[::-1]),
+    "tree": tree,
+}
+
+
+def merged_chain(make: Make, parts: Sequence[Summary]) -> OnlineHarmonicLearner:
+    """Plain merging, one after the other into a new view; what was refused stays refused."""
+    view = make()
+    for part in parts:
+        view.merge(part.learner)
+    return view
+
+
+def merged_tree(make: Make, parts: Sequence[Summary]) -> OnlineHarmonicLearner:
+    """Plain merging, halves first."""
+    if len(parts) == 1:
+        return merged_chain(make, parts)
+    half = len(parts) // 2
+    view = merged_tree(make, parts[:half])
+    view.merge(merged_tree(make, parts[half:]))
+    return view
+
+
+MERGES: dict[str, Callable[[Make, Sequence[Summary]], OnlineHarmonicLearner]] = {
+    "plain, in order": merged_chain,
+    "plain, reversed": lambda make, parts: merged_chain(make, parts[::-1]),
+    "plain, tree": merged_tree,
+}
+
+
+# ---- asking
+
+
+def answers(learner: OnlineHarmonicLearner, steps: Sequence[Step]) -> list[Named]:
+    """What it calls the faces of every frame that has one; it learns nothing."""
+    return [
+        (tuple(_name(learner, x) for x in step.faces), step.person) for step in steps if step.faces
+    ]
+
+
+def _name(
+    learner: OnlineHarmonicLearner, x: NDArray[np.float32] | None
+) -> tuple[str | None, float]:
+    if x is None:  # the gate refused it
+        return None, 0.0
+    answer = learner.predict(x)
+    return answer.label, 0.0 if answer.label is None else answer.scores[answer.label]
+
+
+def judged(said: Sequence[Named], min_score: float = 0.0) -> Score:
+    """The score of answers of which only those above min_score count."""
+    score = Score()
+    for names, truth in said:
+        score.count([name if share > min_score else None for name, share in names], truth)
+    return score
+
+
+def recall_at(said: Sequence[Named], precision: float) -> float:
+    """The most recall with at least that precision, over all min_score; 0 where none has it.
+
+    >>> said = [((("ana", 0.9),), "ana"), ((("ana", 0.2),), "ben"), ((("ben", 0.1),), "ben")]
+    >>> recall_at(said, 0.6), recall_at(said, 1.0)
+    (0.6666666666666666, 0.3333333333333333)
+    """
+    wrong = {share for names, truth in said for name, share in names if name != truth}
+    found = 0.0
+    for least in {0.0, *wrong}:  # only what takes a wrong name away makes anybody more precise
+        score = judged(said, least)
+        if score.precision is not None and score.precision >= precision:
+            found = max(found, score.recall or 0.0)
+    return found

@@ -1,0 +1,200 @@
+"""Rows summed up over seeds: the points of the curves, and where to operate (Section 4.2).
+
+A curve is one method at one camera over its cutoffs. Methods are compared where they are equally
+careful, each at the cutoff that suits it best: recall at a given precision.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import mean
+from typing import NamedTuple
+
+from onlooker.core.errors import BadValue
+from onlooker.experiments.paper.trial import Row
+from onlooker.experiments.report.html import share
+
+CAREFUL = 0.995
+"""The precision at which methods are compared unless another is given."""
+
+HEADER = (
+    "set", "camera", "features", "method", "strangers", "cutoff", "precision", "recall", "missed",
+    "missed / nearest's", "contamination", "strangers named", "ms per frame", "detection rate",
+)  # fmt: skip
+WORDS = 4
+"""How many columns of the header are words; the others are numbers."""
+
+
+class Scene(NamedTuple):
+    """What methods must have in common to be compared."""
+
+    set: str
+    camera: str
+    features: str
+    strangers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One method at one cutoff on one camera: means, least and most over the seeds."""
+
+    set: str
+    camera: str
+    method: str
+    features: str
+    cutoff: float
+    n_g: int
+    strangers: int
+    seeds: int
+    precision: float | None
+    """Mean over the seeds that named somebody; None where none of them did."""
+    precision_low: float | None
+    precision_high: float | None
+    recall: float | None
+    """None where nobody who is known was in front of the camera."""
+    recall_low: float | None
+    recall_high: float | None
+    contamination: float | None
+    """None for methods that accept nothing."""
+    detection_rate: float
+    ms_per_frame: float
+    strangers_named: int
+    """In all seeds together."""
+
+    @property
+    def scene(self) -> Scene:
+        """Where it was measured."""
+        return Scene(self.set, self.camera, self.features, self.strangers)
+
+    @property
+    def missed(self) -> float | None:
+        """The share of known people's frames that were not named right."""
+        return None if self.recall is None else 1 - self.recall
+
+
+def summarise(rows: Iterable[Row]) -> list[Point]:
+    """A point for each set, camera, method, features, cutoff, n_g and number of strangers.
+
+    They come in the order in which they first appear. A seed that named nothing has no precision:
+    it is left out of that mean, and is neither 0 nor 1; it does count in the recall.
+    """
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        scene = (row.set, row.camera, row.features, row.strangers)
+        groups.setdefault((*scene, row.method, row.cutoff, row.n_g), []).append(row)
+    return [_point(group) for group in groups.values()]
+
+
+def _point(group: Sequence[Row]) -> Point:
+    first = group[0]
+    if len({(row.dataset, row.seed) for row in group}) < len(group):
+        raise BadValue(
+            f"{first.method} at cutoff {first.cutoff:g} on {first.set}, {first.camera} has several "
+            "rows of one seed; sum up rows of one detector and one bandwidth, each once"
+        )
+    precision, precision_low, precision_high = _spread(row.precision for row in group)
+    recall, recall_low, recall_high = _spread(row.recall for row in group)
+    return Point(
+        set=first.set, camera=first.camera, method=first.method, features=first.features,
+        cutoff=first.cutoff, n_g=first.n_g, strangers=first.strangers, seeds=len(group),
+        precision=precision, precision_low=precision_low, precision_high=precision_high,
+        recall=recall, recall_low=recall_low, recall_high=recall_high,
+        contamination=_spread(row.contamination for row in group)[0],
+        detection_rate=mean(row.detection_rate for row in group),
+        ms_per_frame=mean(row.ms_per_frame for row in group),
+        strangers_named=sum(row.strangers_named for row in group),
+    )  # fmt: skip
+
+
+def _spread(values: Iterable[float | None]) -> tuple[float, float, float] | tuple[None, None, None]:
+    """Mean, least and most of the values that exist.
+
+    >>> _spread([0.5, None, 1.0])
+    (0.75, 0.5, 1.0)
+    """
+    known = [value for value in values if value is not None]
+    return (mean(known), min(known), max(known)) if known else (None, None, None)
+
+
+def by_scene(points: Iterable[Point]) -> dict[Scene, list[Point]]:
+    """The points of each scene, in order."""
+    scenes: dict[Scene, list[Point]] = {}
+    for point in points:
+        scenes.setdefault(point.scene, []).append(point)
+    return scenes
+
+
+def by_method(points: Iterable[Point]) -> dict[str, list[Point]]:
+    """The curve of each method, from tight to loose cutoffs, as in the paper's figure."""
+    curves: dict[str, list[Point]] = {}
+    for point in points:
+        curves.setdefault(point.method, []).append(point)
+    return {
+        method: sorted(curve, key=lambda each: -each.cutoff) for method, curve in curves.items()
+    }
+
+
+def with_one_n_g(points: Sequence[Point]) -> Sequence[Point]:
+    """The same points; an error where a curve would jump between sizes, or is empty."""
+    sizes = sorted({point.n_g for point in points})
+    if len(sizes) != 1:
+        found = ", ".join(map(str, sizes)) or "no rows at all"
+        raise BadValue(f"curves over cutoffs are drawn for one n_g, got {found}; select its rows")
+    return points
+
+
+def best_at(points: Iterable[Point], precision: float) -> Point | None:
+    """Of one method and camera: the most recall among the cutoffs with at least that precision.
+
+    Where several recall the same, the more precise of them, and then the tighter. None where no
+    cutoff is precise enough, and that includes naming nothing at all.
+    """
+    ranked = [
+        ((point.recall, point.precision, point.cutoff), point)
+        for point in points
+        if point.recall is not None and point.precision is not None and point.precision >= precision
+    ]
+    return max(ranked, key=lambda each: each[0])[1] if ranked else None
+
+
+def operating_points(
+    rows: Iterable[Row], precision: float = CAREFUL
+) -> tuple[tuple[str, ...], list[list[str]]]:
+    """A table of every method on every camera, each at its own `best_at` that precision.
+
+    Misses are also given as a multiple of the nearest neighbour's, at its own best cutoff. A dash
+    stands where there is no number, and a row of dashes for a method that is never that precise.
+    """
+    table = []
+    for points in by_scene(with_one_n_g(summarise(rows))).values():
+        curves = by_method(points)
+        nearest = best_at(curves.get("nearest", ()), precision)
+        table += [_line(curve[0], best_at(curve, precision), nearest) for curve in curves.values()]
+    return HEADER, table
+
+
+def _line(any_point: Point, best: Point | None, nearest: Point | None) -> list[str]:
+    scene = any_point.scene
+    words = [scene.set, scene.camera, scene.features, any_point.method, str(scene.strangers)]
+    if best is None:
+        return [*words, *["–"] * 8, share(any_point.detection_rate)]
+    return [
+        *words,
+        f"{best.cutoff:g}",
+        share(best.precision),
+        share(best.recall),
+        share(best.missed),
+        _times(best.missed, nearest.missed if nearest else None),
+        share(best.contamination),
+        str(best.strangers_named),
+        f"{best.ms_per_frame:.2f}",
+        share(best.detection_rate),
+    ]
+
+
+def _times(misses: float | None, others: float | None) -> str:
+    """A ratio, or a dash where there is none.
+
+    >>> _times(0.1, 0.4), _times(0.1, 0.0), _times(0.1, None)
+    ('0.25', '–', '–')
+    """
+    return "–" if misses is None or not others else f"{misses / others:.2f}"

@@ -1,0 +1,207 @@
+"""The comparison of recognizers (the paper's figure of Section 4.2): precision, recall and cutoff.
+
+One panel a camera, one line a method, one point a cutoff; bands reach from the worst seed to the
+best. A method looks the same wherever it is drawn, and can be told in print without colours.
+"""
+
+from collections.abc import Iterable, Sequence
+from textwrap import fill
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+from onlooker.experiments.paper.curves import (
+    Point,
+    Scene,
+    by_method,
+    by_scene,
+    summarise,
+    with_one_n_g,
+)
+from onlooker.experiments.paper.methods import LEARNERS
+from onlooker.experiments.paper.trial import Row
+from onlooker.experiments.report.plots import COLOURS, GREY, STYLE
+
+WIDTH = 7.2
+COLUMNS = 3
+INTERESTING = 0.5
+"""Precision below this is not shown, unless a method never does better."""
+ROOM = 0.025
+"""How far an axis goes on beyond its ends, as a share of its length: markers there are whole."""
+
+
+class Look(NamedTuple):
+    """How a method is called and drawn."""
+
+    name: str
+    colour: str
+    marker: str
+    dash: Any = "-"
+    filled: bool = True
+
+
+# Okabe and Ito's colours without the yellow; the two kinds of a method share one.
+GREEN, PURPLE, ORANGE, SKY = "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
+LOOKS = {
+    "online": Look("online (ours)", COLOURS["closest pair"], "D"),
+    "online-doubling": Look("online, doubling (ours)", COLOURS["doubling"], "s", (0, (4, 1))),
+    "nearest": Look("nearest neighbour", "black", "o", (0, (1, 1.3)), filled=False),
+    "boosting": Look("boosting, covering", GREEN, "^"),
+    "boosting-quarters": Look("boosting, quarters", GREEN, "^", (0, (3, 1.5)), filled=False),
+    "manifold-svm": Look("manifold SVM", PURPLE, "v", (0, (6, 1.5, 1, 1.5))),
+    "graph-cuts": Look("graph cuts", ORANGE, "P", (0, (5, 2))),
+    "offline": Look("offline exact", GREY, "X", (0, (7, 2))),
+    "label-spreading": Look("label spreading", SKY, "d", (0, (4, 1.5, 1, 1.5, 1, 1.5))),
+}
+
+
+def look(method: str) -> Look:
+    """The look of a method; one that is not known is grey, and called what it is called."""
+    return LOOKS.get(method) or Look(method.replace("$", r"\$"), "#999999", ".")
+
+
+def precision_recall(rows: Iterable[Row]) -> Figure:
+    """Precision against recall, from tight cutoffs to loose ones; the rows are of one n_g.
+
+    Points are means over the seeds; a band is the range of the precision at the mean recall.
+    """
+    points = with_one_n_g(summarise(rows))
+    with matplotlib.rc_context(STYLE):
+        scenes = by_scene(points)
+        figure, cells = _sheet(len(scenes), 2.3)
+        for axes, (scene, group) in zip(cells[0], scenes.items(), strict=False):
+            for method, curve in by_method(group).items():
+                kept = [each for each in curve if None not in (each.recall, each.precision)]
+                _line(axes, method, kept, "recall", "precision")
+            axes.set(xlabel="recall", xlim=_ends(points, "recall", 0.0))
+            axes.set(ylabel="precision", ylim=_ends(points, "precision", INTERESTING))
+            axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+            axes.set_title(title(scene, scenes), parse_math=False)
+            _say_if_empty(axes, "points")
+        _finish(figure, cells[0][len(scenes) :], points)
+    return figure
+
+
+def over_cutoffs(rows: Iterable[Row]) -> Figure:
+    """Recall and below it precision, against the cutoff; the rows are of one n_g."""
+    points = with_one_n_g(summarise(rows))
+    with matplotlib.rc_context(STYLE):
+        scenes = by_scene(points)
+        figure, cells = _sheet(len(scenes), 1.6, storeys=2)
+        for above, below, (scene, group) in zip(*cells, scenes.items(), strict=False):
+            for axes, what, least in ((above, "recall", 0.0), (below, "precision", INTERESTING)):
+                for method, curve in by_method(group).items():
+                    kept = [each for each in curve if getattr(each, what) is not None]
+                    _line(axes, method, kept, "cutoff", what)
+                axes.set(ylabel=what, ylim=_ends(points, what, least))
+                _say_if_empty(axes, what)
+                _cutoff_axis(axes, [each.cutoff for each in points])
+            above.tick_params(labelbottom=False)
+            above.set_title(title(scene, scenes), parse_math=False)
+            below.set_xlabel("cutoff $\\varepsilon$, looser to the right")
+        _finish(figure, cells[0][len(scenes) :], points)
+    return figure
+
+
+def title(scene: Scene, among: Iterable[Scene]) -> str:
+    """Set and camera, and whatever else tells the scene from the others.
+
+    >>> here = Scene("VO", "couch", "pixels", 0)
+    >>> title(here, [here, Scene("VO", "couch", "pixels", 90)])
+    'VO, couch, no strangers'
+    """
+    parts = [scene.set, scene.camera]
+    if len({each.features for each in among}) > 1:
+        parts.append(scene.features)
+    if len({each.strangers for each in among}) > 1:
+        parts.append(f"{scene.strangers or 'no'} strangers")
+    return fill(", ".join(parts), 25)
+
+
+def _columns(panels: int) -> int:
+    return min(panels, 2 if panels == 4 else COLUMNS)
+
+
+def _sheet(panels: int, height: float, *, storeys: int = 1) -> tuple[Figure, list[list[Axes]]]:
+    """A figure with a pile of axes for each panel: a list for each storey, longer if cells stay."""
+    columns = _columns(panels)
+    lines = -(-panels // columns)
+    margin = 0.7 if panels % COLUMNS == 0 else 0.3  # the legend is above
+    figure = Figure(figsize=(WIDTH, margin + height * lines * storeys), layout="constrained")
+    grid = figure.subplots(lines * storeys, columns, squeeze=False)
+    for axes in grid[-storeys:, panels - columns * (lines - 1) :].flat:
+        axes.set_axis_off()
+    for axes in grid.flat:
+        axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    return figure, [list(grid[at::storeys].flat) for at in range(storeys)]
+
+
+def _line(axes: Axes, method: str, curve: Sequence[Point], across: str, up: str) -> None:
+    """One method through its cutoffs, with a band over the seeds."""
+    if not curve:
+        return
+    own, ours = look(method), method in LEARNERS
+    x, y, low, high = (
+        np.array([getattr(each, name) for each in curve])
+        for name in (across, up, f"{up}_low", f"{up}_high")
+    )
+    if (high > low).any():
+        axes.fill_between(x, low, high, color=own.colour, alpha=0.13, lw=0, zorder=2)
+    axes.add_line(_sample(own, ours, x, y))
+
+
+def _sample(own: Look, ours: bool, x: Any = (), y: Any = ()) -> Line2D:
+    return Line2D(
+        x, y, color=own.colour, ls=own.dash, lw=1.9 if ours else 1.0, zorder=4 if ours else 3,
+        marker=own.marker, markersize=4.2 if ours else 3.6, markeredgewidth=0.7,
+        markerfacecolor=own.colour if own.filled else "white",
+    )  # fmt: skip
+
+
+def _ends(points: Sequence[Point], what: str, least: float) -> tuple[float, float]:
+    """Where an axis of shares begins and ends: the same for all panels, which are compared."""
+    best: dict[str, float] = {}
+    lows = [1.0]
+    for point in points:
+        if (value := getattr(point, what)) is not None:
+            best[point.method] = max(value, best.get(point.method, 0.0))
+            lows.append(getattr(point, f"{what}_low"))
+    begin = max(min(lows), min(least, *best.values(), 1.0))
+    begin = min(np.floor(20 * begin) / 20, 0.9)
+    return float(begin - ROOM * (1 - begin)), float(1 + ROOM * (1 - begin))
+
+
+def _cutoff_axis(axes: Axes, cutoffs: Sequence[float]) -> None:
+    axes.set_xscale("log")
+    axes.set_xlim(2 * max(cutoffs), min(cutoffs) / 2)
+    axes.xaxis.set_major_locator(LogLocator(numticks=6))
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _say_if_empty(axes: Axes, what: str) -> None:
+    """Nobody was named, so that there is no precision; or nobody known was met: no recall."""
+    if not axes.lines:
+        axes.text(0.5, 0.5, f"no {what}", transform=axes.transAxes, color=GREY, ha="center")
+
+
+def _finish(figure: Figure, spare: Sequence[Axes], points: Sequence[Point]) -> None:
+    """The legend of all panels, where there is room; then ticks are made, in our style."""
+    found = {point.method for point in points}
+    methods = [*(each for each in LOOKS if each in found), *sorted(found - set(LOOKS))]
+    samples = [_sample(look(method), method in LEARNERS) for method in methods]
+    names = [look(method).name for method in methods]
+    if spare:
+        legend = spare[0].legend(samples, names, loc="upper right", handlelength=3, frameon=False)
+        legend.set_in_layout(False)
+    else:
+        wide = _columns(len(by_scene(points))) == COLUMNS
+        figure.legend(
+            samples, names, loc="outside upper center" if wide else "outside right center",
+            ncols=4 if wide else 1, handlelength=3.4, frameon=False,
+        )  # fmt: skip
+    figure.draw_without_rendering()

@@ -1,0 +1,156 @@
+"""In which order a learner sees the pictures of a set, and which of them are labeled (Section 4.1).
+
+Cameras come one after the other. A camera that was recorded as one video (no frame number twice) is
+played as it is; where every person counts frames alone, runs of 30 frames of each are interleaved
+at random. The first four faces of each person on the first camera are labeled, and not counted.
+Whoever has no label is a stranger. Pictures of a crowd are spread evenly over the whole.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlooker.core.errors import BadValue
+from onlooker.experiments.datasets.facebank import Face
+from onlooker.experiments.datasets.manifest import Picture, refuse
+from onlooker.vision.types import FaceBox
+
+LABELS = 4
+RUN = 30
+Labeling = Literal["first", "frontal"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One picture as a learner meets it."""
+
+    camera: str
+    person: str | None
+    """Who it is; None for a stranger."""
+    faces: tuple[NDArray[np.float32] | None, ...]
+    """The vector of each detected face, largest first; None where the gate refused it."""
+    labeled: bool = False
+    staged: bool = True
+    """Whether it belongs to the camera's recording; pictures of a crowd do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """What may be chosen about a stream."""
+
+    seed: int = 0
+    people: tuple[str, ...] = ()
+    """Who is labeled; everybody on the first camera unless given."""
+    strangers: int = 0
+    """How many pictures of the crowd join."""
+    labeling: Labeling = "first"
+    """The first faces of each person, or the most frontal of the first run, as in the paper."""
+
+
+Found = tuple[Picture, Sequence[Face]]
+
+
+def plan(recording: Sequence[Found], crowd: Sequence[Found], protocol: Protocol) -> list[Step]:
+    """All steps of one set in order."""
+    rng = np.random.default_rng(protocol.seed)
+    cameras = list(dict.fromkeys(picture.camera for picture, _ in recording))
+    by_camera = [
+        _in_order([found for found in recording if found[0].camera == camera], rng)
+        for camera in cameras
+    ]
+    labeled = _labeled(by_camera[0], protocol)
+    known = {picture.person for picture in labeled}
+    steps = [
+        _step(picture, faces, known, labeled=picture in labeled)
+        for found in by_camera
+        for picture, faces in found
+    ]
+    return _mixed(steps, _some_of(crowd, protocol.strangers, rng))
+
+
+def _in_order(found: Sequence[Found], rng: np.random.Generator) -> list[Found]:
+    """One camera: as recorded, or people's runs interleaved at random."""
+    frames = [picture.frame for picture, _ in found]
+    if len(set(frames)) == len(frames):
+        return sorted(found, key=lambda each: each[0].frame)
+    runs: dict[str | None, list[list[Found]]] = {}
+    for person in dict.fromkeys(picture.person for picture, _ in found):
+        own = sorted(
+            (each for each in found if each[0].person == person), key=lambda each: each[0].frame
+        )
+        runs[person] = [own[at : at + RUN] for at in range(0, len(own), RUN)]
+    turns = [person for person, own in runs.items() for _ in own]
+    waiting = {person: iter(own) for person, own in runs.items()}
+    return [
+        each for turn in rng.permutation(len(turns)) for each in next(waiting[turns[int(turn)]])
+    ]
+
+
+def _labeled(first: Sequence[Found], protocol: Protocol) -> set[Picture]:
+    """The pictures that somebody labels; an error lists the people who have no usable face."""
+    met = list(dict.fromkeys(picture.person for picture, _ in first if picture.person))
+    people = protocol.people or tuple(person for person in met if person)
+    if unknown := [person for person in people if person not in met]:
+        raise BadValue(f"not on the first camera: {', '.join(unknown)}; there: {', '.join(met)}")
+    labeled: set[Picture] = set()
+    problems = []
+    for person in people:
+        own = [found for found in first if found[0].person == person]
+        if protocol.labeling == "frontal":
+            own = own[:RUN]
+        usable = [
+            (picture, faces[0]) for picture, faces in own if faces and faces[0].vector is not None
+        ]
+        if protocol.labeling == "frontal":
+            usable.sort(key=lambda each: turned(each[1].box))
+        labeled |= {picture for picture, _ in usable[:LABELS]}
+        if not usable:
+            problems.append(f"{person} has no face to label on camera {first[0][0].camera}")
+    refuse(f"set {first[0][0].set}", problems or ([] if people else ["it shows nobody by name"]))
+    return labeled
+
+
+def turned(box: FaceBox) -> float:
+    """How far a face is turned away: the nose off the middle of the eyes, in eye distances.
+
+    >>> turned(FaceBox(0, 0, 9, 9, 1.0, ((2, 3), (6, 3), (5, 5), (3, 7), (5, 7))))
+    0.25
+    """
+    if not box.landmarks:
+        raise BadValue("frontal faces are told by landmarks, which this detector does not find")
+    right, left, nose = (np.array(point) for point in box.landmarks[:3])
+    across = left - right
+    return float(abs((nose - (left + right) / 2) @ across) / max(float(across @ across), 1e-9))
+
+
+def _step(
+    picture: Picture, faces: Sequence[Face], known: set[str | None], *, labeled: bool
+) -> Step:
+    person = picture.person if picture.person in known else None
+    vectors = tuple(face.vector for face in faces)
+    return Step(picture.camera, person, vectors, labeled)
+
+
+def _some_of(crowd: Sequence[Found], count: int, rng: np.random.Generator) -> list[Found]:
+    if count > len(crowd):
+        raise BadValue(f"{count} strangers were asked for, the dataset has {len(crowd)}")
+    return [crowd[int(at)] for at in rng.permutation(len(crowd))[:count]]
+
+
+def _mixed(steps: Sequence[Step], crowd: Sequence[Found]) -> list[Step]:
+    """Strangers spread evenly; each is met at the camera in front of which it is put."""
+    return list(_merge(steps, crowd)) if crowd else list(steps)
+
+
+def _merge(steps: Sequence[Step], crowd: Sequence[Found]) -> Iterator[Step]:
+    places = ((np.arange(len(crowd)) + 0.5) * len(steps) / len(crowd)).astype(int).tolist()
+    met = 0
+    for at, step in enumerate(steps):
+        while met < len(crowd) and places[met] <= at:
+            vectors = tuple(face.vector for face in crowd[met][1])
+            yield Step(step.camera, None, vectors, staged=False)
+            met += 1
+        yield step

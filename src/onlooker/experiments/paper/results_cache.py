@@ -1,0 +1,69 @@
+"""Rows that were worked out once: kept on disk, so that an interrupted sweep goes on.
+
+A file is named after everything that decides its rows: the trial, the dataset, and the code.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import onlooker
+from onlooker.experiments.datasets.manifest import read_dataset
+from onlooker.experiments.paper.trial import Row, Trial, run
+from onlooker.experiments.parallel import spread
+from onlooker.vision.models import cache_folder
+
+APART = ("cli", "web", "cluster")
+"""Parts of the package that no row depends on."""
+
+
+def rows_of(trials: Sequence[Trial], *, what: str) -> list[Row]:
+    """The rows of all trials in order; what is not known yet is worked out on all cores."""
+    todo = [trial for trial in dict.fromkeys(trials) if not kept(trial).exists()]
+    if todo:
+        kept(todo[0]).parent.mkdir(parents=True, exist_ok=True)
+        spread(run_and_keep, todo, what=what, cost=lambda trial: trial.n_g - trial.cutoff)
+    return [Row(**row) for trial in trials for row in json.loads(kept(trial).read_text("utf-8"))]
+
+
+def run_and_keep(trial: Trial) -> None:
+    """Work out the rows of one trial and write them down as a whole."""
+    text = json.dumps([asdict(row) for row in run(trial)])
+    partial = kept(trial).with_suffix(f".{os.getpid()}.part")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(kept(trial))
+
+
+def kept(trial: Trial) -> Path:
+    """Where the rows of a trial are, or will be."""
+    settings = asdict(trial)
+    settings["folder"] = _digest(trial.folder)
+    settings["eyes"] = trial.eyes.tag
+    text = json.dumps([fingerprint(), settings], sort_keys=True)
+    return cache_folder().parent / "rows" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+
+
+@cache
+def fingerprint() -> str:
+    """Of all code that rows depend on: they are worked out again when it changes."""
+    package = Path(onlooker.__file__).parent
+    digest = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        if file.relative_to(package).parts[0] not in APART:
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _digest(folder: Path) -> str:
+    return read_dataset(folder).digest
+
+
+def as_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """For a file: one object a row."""
+    return [asdict(row) for row in rows]

@@ -1,0 +1,112 @@
+"""What the reproduction runs on: real frames or simulated cameras, and the choices of a sweep."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from onlooker.core.errors import BadValue
+from onlooker.experiments.datasets.facebank import find_faces
+from onlooker.experiments.datasets.manifest import Dataset, read_dataset
+from onlooker.experiments.datasets.simulated import simulated_datasets
+from onlooker.experiments.paper.methods import METHODS
+from onlooker.experiments.paper.protocol import Labeling, Protocol, plan
+from onlooker.experiments.paper.trial import Trial, material
+from onlooker.vision.finder import Eyes
+
+CUTOFFS = (1e-1, 1e-2, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that may be chosen."""
+
+    data: Path | None = None
+    """A folder of real frames; simulated cameras unless given, another cast for each seed."""
+    eyes: Eyes = field(default_factory=Eyes)
+    seeds: int = 3
+    methods: tuple[str, ...] = tuple(METHODS)
+    cutoffs: tuple[float, ...] = CUTOFFS
+    strangers: int = 0
+    people: tuple[str, ...] = ()
+    labeling: Labeling = "first"
+    sets: tuple[str, ...] = ()
+    """Those of the dataset that are used; all of them unless given."""
+    every_face: bool = True
+    bandwidth: float | None = None
+    n_g: int = 500
+    frames: int = 480
+
+    def __post_init__(self) -> None:
+        if unknown := [name for name in self.methods if name not in METHODS]:
+            raise BadValue(f"no method {', '.join(unknown)}; there are {', '.join(METHODS)}")
+
+    @cached_property
+    def folders(self) -> tuple[Path, ...]:
+        """A dataset for each seed; simulated ones are made now if need be."""
+        if self.data is not None:
+            return (self.data,) * self.seeds
+        return simulated_datasets(self.seeds, frames=self.frames)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The first of them."""
+        return read_dataset(self.folders[0])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sets that are used."""
+        for name in self.sets:
+            self.dataset.recording(name)  # an error, if there is none
+        names = self.sets or self.dataset.recordings
+        if not names:
+            raise BadValue(f"{self.dataset.name} shows nobody at a camera: there is no set to run")
+        return names
+
+    def trials(
+        self,
+        *,
+        methods: Sequence[str] | None = None,
+        cutoffs: Sequence[float] | None = None,
+        sizes: Sequence[int] | None = None,
+        names: Sequence[str] | None = None,
+        people: tuple[str, ...] | None = None,
+    ) -> list[Trial]:
+        """Every set, method, cutoff, size and seed."""
+        return [
+            Trial(
+                folder,
+                name,
+                method,
+                cutoff,
+                self.eyes,
+                Protocol(
+                    seed,
+                    self.people if people is None else people,
+                    self.strangers,
+                    self.labeling,
+                ),
+                self.bandwidth,
+                n_g,
+                self.every_face,
+            )
+            for name in (names or self.names)
+            for method in (methods or self.methods)
+            for cutoff in (cutoffs or self.cutoffs)
+            for n_g in (sizes or (self.n_g,))
+            for seed, folder in enumerate(self.folders)
+        ]
+
+    def prepare(self) -> None:
+        """Find all faces, and refuse what cannot be run, before the long work starts."""
+        for folder in dict.fromkeys(self.folders):
+            dataset = read_dataset(folder)
+            find_faces(
+                [each for each in dataset.pictures if self._used(dataset, each.set)], self.eyes
+            )
+            for name in self.names:
+                _, recording, crowd = material(folder, name, self.eyes, self.strangers)
+                plan(recording, crowd, Protocol(0, self.people, self.strangers, self.labeling))
+
+    def _used(self, dataset: Dataset, name: str) -> bool:
+        return name in self.names or (name not in dataset.recordings and self.strangers > 0)

@@ -1,0 +1,139 @@
+"""One method at one cutoff on one set: the rows that everything else is drawn from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from onlooker import HeatKernel
+from onlooker.evaluation import Score
+from onlooker.experiments.datasets.facebank import find_faces
+from onlooker.experiments.datasets.manifest import read_dataset
+from onlooker.experiments.paper.methods import METHODS, Names
+from onlooker.experiments.paper.protocol import Found, Protocol, Step, plan
+from onlooker.vision.finder import Eyes
+
+BANDWIDTHS = {"pixels": 0.025, "embedding": 0.2}
+"""The paper's heat parameter, and the one at which strangers' embeddings are as dissimilar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the raw results: one set, camera, method, cutoff and seed."""
+
+    dataset: str
+    set: str
+    camera: str
+    method: str
+    features: str
+    cutoff: float
+    bandwidth: float
+    sink: float
+    n_g: int
+    seed: int
+    detector: str
+    strangers: int
+    precision: float | None
+    """None where nothing was named."""
+    recall: float | None
+    """Over frames with a detected face of somebody who is known."""
+    detection_rate: float
+    contamination: float | None
+    """Of all that was accepted up to the end of the set; None for methods that accept nothing."""
+    frames: int
+    """With a detected face, labeled ones not counted."""
+    ms_per_frame: float
+    strangers_named: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What to run; everything that decides the rows."""
+
+    folder: Path
+    set: str
+    method: str
+    cutoff: float
+    eyes: Eyes = field(default_factory=Eyes)
+    protocol: Protocol = field(default_factory=Protocol)
+    bandwidth: float | None = None
+    n_g: int = 500
+    every_face: bool = True
+    """False looks at the largest face of a frame only."""
+
+    @property
+    def kernel(self) -> HeatKernel:
+        """Of the features' distance."""
+        bandwidth = self.bandwidth or BANDWIDTHS[self.eyes.kind]
+        return HeatKernel(bandwidth, self.cutoff, self.eyes.features.distance)
+
+
+def run(trial: Trial) -> list[Row]:
+    """One row a camera."""
+    name, recording, crowd = material(trial.folder, trial.set, trial.eyes, trial.protocol.strangers)
+    steps = plan(recording, crowd, trial.protocol)
+    if not trial.every_face:
+        steps = [
+            Step(step.camera, step.person, step.faces[:1], step.labeled, step.staged)
+            for step in steps
+        ]
+    kernel = trial.kernel
+    outcome = METHODS[trial.method](steps, kernel, trial.n_g)
+    scores = judge(steps, outcome.said)
+    return [
+        Row(
+            dataset=name,
+            set=trial.set,
+            camera=camera,
+            method=trial.method,
+            features=trial.eyes.kind,
+            cutoff=trial.cutoff,
+            bandwidth=kernel.bandwidth,
+            sink=10 * trial.cutoff,
+            n_g=trial.n_g,
+            seed=trial.protocol.seed,
+            detector=trial.eyes.detector,
+            strangers=trial.protocol.strangers,
+            precision=score.precision,
+            recall=score.recall,
+            detection_rate=detection_rate(steps, camera),
+            contamination=outcome.contamination,
+            frames=score.frames,
+            ms_per_frame=outcome.ms_per_frame,
+            strangers_named=score.strangers_named,
+        )
+        for camera, score in scores.items()
+    ]
+
+
+@lru_cache(maxsize=3)
+def material(
+    folder: Path, name: str, eyes: Eyes, strangers: int
+) -> tuple[str, list[Found], list[Found]]:
+    """The dataset's name, and the faces of a set and of the crowd (if there are strangers)."""
+    dataset = read_dataset(folder)
+    pictures = dataset.recording(name)
+    crowd = dataset.crowd if strangers else ()
+    return (
+        dataset.name,
+        list(zip(pictures, find_faces(pictures, eyes), strict=True)),
+        list(zip(crowd, find_faces(crowd, eyes), strict=True)),
+    )
+
+
+def judge(steps: Sequence[Step], said: Sequence[Names]) -> dict[str, Score]:
+    """A score for each camera, over the frames with a face that were not labeled."""
+    scores: dict[str, Score] = {}
+    for step, names in zip(steps, said, strict=True):
+        score = scores.setdefault(step.camera, Score())
+        if names and not step.labeled:
+            score.count(names, step.person)
+    return scores
+
+
+def detection_rate(steps: Sequence[Step], camera: str) -> float:
+    """The share of a camera's frames in which there is a face."""
+    found = [bool(step.faces) for step in steps if step.camera == camera and step.staged]
+    return float(np.mean(found))

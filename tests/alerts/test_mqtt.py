@@ -1,0 +1,277 @@
+"""Alerts over MQTT, with a real broker: arrival, discovery, the last will, and all that fails."""
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from helpers.homes import LENGTH, small_learner
+from helpers.mosquitto import PASSWORD, USER, Mosquitto, free_port, listening
+from helpers.waiting import eventually
+from onlooker.alerts.mqtt import Broker, Mqtt
+from onlooker.alerts.queue import WAITING
+from onlooker.core.errors import BadValue
+from onlooker.home.home import Home
+from onlooker.strangers.book import Visitors
+
+ALERT = {"event": "stranger", "card": 3, "count": 1, "camera": "door", "frame": 7, "time": 5.25}
+ALERTS, PRESENCE = "onlooker/7f/stranger", "onlooker/7f/availability"
+GREETING = 3  # two configurations and "online"
+
+
+@pytest.fixture
+def broker(tmp_path):
+    with Mosquitto(tmp_path) as running:
+        yield running
+
+
+def sender(address, identity="7f", password=None, **options):
+    return Mqtt(Broker.at(address, password), identity, **{"pause": 0.05, "timeout": 3} | options)
+
+
+def texts(heard, topic):
+    return [text for where, text, _ in list(heard) if where == topic]
+
+
+def test_a_new_stranger_arrives_once_with_all_that_is_known(broker, tmp_path):
+    folder = tmp_path / "home"
+    with (
+        listening(broker.port) as heard,
+        Home(folder, new_learner=small_learner) as home,
+    ):
+        mqtt = sender(broker.address)
+        with Visitors(home, folder, alert=mqtt, clock=lambda: 5.25) as visitors:
+            for frame in range(3):
+                visitors.met(np.zeros(LENGTH), camera="door", frame=frame)
+        mqtt.close()
+        (text,) = eventually(lambda: texts(heard, ALERTS))
+    expected = {"event_type": "stranger", "card": 1, "count": 1, "camera": "door", "time": 5.25}
+    told = json.loads(text)
+    assert expected.items() <= told.items()
+    assert datetime.fromisoformat(told["seen"]) == datetime.fromtimestamp(5, UTC)
+    assert (mqtt.sent, mqtt.failed, mqtt.dropped, mqtt.troubles) == (1, 0, 0, [])
+
+
+def test_the_broker_keeps_what_home_assistant_needs(broker):
+    mqtt = sender(f"{broker.address}/cams/front")
+    mqtt(ALERT)
+    eventually(lambda: mqtt.sent)
+    with listening(broker.port) as heard:  # as Home Assistant after a restart of its own
+        eventually(lambda: len(heard) == GREETING + 1)
+    mqtt.close()
+    assert all(repeated for *_, repeated in heard)
+    kept = {topic: text for topic, text, _ in heard}
+    assert kept["cams/front/7f/availability"] == "online"
+    seen = set()
+    for kind in ("event", "sensor"):
+        (topic,) = [topic for topic in kept if topic.startswith(f"homeassistant/{kind}/")]
+        assert topic.split("/")[2] == "onlooker_7f"
+        assert topic.endswith("/config")
+        entity = json.loads(kept[topic])
+        assert entity["name"]
+        assert entity["device"]["identifiers"] == ["onlooker_7f"]
+        assert entity["origin"]["name"] == "Onlooker"
+        assert entity["availability_topic"] == "cams/front/7f/availability"
+        assert (entity["payload_available"], entity["payload_not_available"]) == (
+            "online", "offline",
+        )  # fmt: skip
+        assert kept[entity["state_topic"]]
+        seen.add(entity["unique_id"])
+        if kind == "event":
+            assert json.loads(kept[entity["state_topic"]])["event_type"] in entity["event_types"]
+        else:
+            assert entity["json_attributes_topic"] == entity["state_topic"]
+            assert entity["device_class"] == "timestamp"
+            assert "value_json.seen" in entity["value_template"]
+    assert len(seen) == 2
+
+
+def test_two_homes_are_two_devices(broker):
+    first, second = sender(broker.address), sender(broker.address, "a0")
+    with listening(broker.port) as heard:
+        eventually(lambda: len({topic for topic, *_ in heard}) == 2 * GREETING)
+    for mqtt in (first, second):
+        mqtt.close()
+    texts_ = [json.loads(text) for topic, text, _ in heard if topic.endswith("config")]
+    assert len({entity["unique_id"] for entity in texts_}) == 4
+
+
+def test_it_says_goodbye(broker):
+    with listening(broker.port) as heard:
+        mqtt = sender(broker.address)
+        eventually(lambda: texts(heard, PRESENCE) == ["online"])
+        mqtt.close()
+        eventually(lambda: texts(heard, PRESENCE) == ["online", "offline"])
+    with listening(broker.port) as later:
+        eventually(lambda: (PRESENCE, "offline", True) in later)
+
+
+KILLED = """
+import sys, time
+from onlooker.alerts.mqtt import Broker
+from onlooker.alerts.mqtt import Mqtt
+Mqtt(Broker.at(sys.argv[1]), "7f")
+time.sleep(60)
+"""
+
+
+def test_a_home_that_is_killed_is_offline(broker):
+    with listening(broker.port) as heard:
+        process = subprocess.Popen([sys.executable, "-c", KILLED, broker.address])
+        try:
+            eventually(lambda: texts(heard, PRESENCE) == ["online"], seconds=30)
+        finally:
+            process.kill()
+            process.wait(10)
+        eventually(lambda: texts(heard, PRESENCE) == ["online", "offline"])
+
+
+def test_what_waited_is_delivered_when_the_broker_is_back(broker):
+    mqtt = sender(broker.address)
+    mqtt(ALERT)
+    eventually(lambda: mqtt.sent == 1)
+    broker.stop()
+    eventually(lambda: mqtt.problem)
+    assert f"mqtt 127.0.0.1:{broker.port}: " in mqtt.troubles[0]
+    for card in range(5):
+        mqtt({**ALERT, "card": card})
+    broker.start()
+    eventually(lambda: mqtt.sent == 6)
+    with listening(broker.port) as heard:  # a broker that forgot everything is told again
+        eventually(lambda: len(heard) == GREETING + 1)
+    assert json.loads(texts(heard, ALERTS)[0])["card"] == 4
+    mqtt.close()
+    assert (mqtt.sent, mqtt.failed, mqtt.dropped, mqtt.troubles) == (6, 0, 0, [])
+
+
+def test_without_a_broker_nobody_waits_and_what_is_left_out_is_counted():
+    mqtt = sender(f"mqtt://127.0.0.1:{free_port()}")
+    eventually(lambda: "refused" in mqtt.problem)
+    begun = time.monotonic()
+    for _ in range(WAITING + 20):
+        mqtt(ALERT)
+    assert time.monotonic() - begun < 0.2
+    assert 19 <= mqtt.dropped <= 20  # one may be in hand
+    assert any(f"{mqtt.dropped} alerts were left out" in words for words in mqtt.troubles)
+    begun = time.monotonic()
+    mqtt.close()
+    assert time.monotonic() - begun < 4
+    assert mqtt.failed + mqtt.dropped == WAITING + 20
+
+
+def test_attempts_come_later_and_later(monkeypatch):
+    tried = []
+
+    def refuse(*_, **__):
+        tried.append(time.monotonic())
+        raise ConnectionRefusedError("refused")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    mqtt = sender("mqtt://127.0.0.1:1", pause=0.02)
+    mqtt(ALERT)
+    eventually(lambda: len(tried) >= 5)
+    mqtt.close()
+    gaps = np.diff(tried[:5])
+    assert (gaps >= 0.02 * 2.0 ** np.arange(4) * 0.99).all(), gaps
+
+
+@pytest.mark.parametrize("password", ["wrong-secret", None])
+def test_a_wrong_password_is_told_without_it(tmp_path, password, caplog):
+    with Mosquitto(tmp_path, password=True) as broker:
+        address = f"mqtt://{USER}@127.0.0.1:{broker.port}"
+        mqtt = sender(address, password=password)
+        words = eventually(lambda: mqtt.problem)
+        mqtt.close()
+    assert "it refuses us (Not authorized)" in words
+    assert "check the user and the password" in words
+    assert "secret" not in words + caplog.text + repr(Broker.at(address, "secret"))
+
+
+def test_the_right_password_is_let_in(tmp_path):
+    with Mosquitto(tmp_path, password=True) as broker:
+        mqtt = sender(f"mqtt://{USER}@127.0.0.1:{broker.port}", password=PASSWORD)
+        with listening(broker.port, USER, PASSWORD) as heard:
+            mqtt(ALERT)
+            eventually(lambda: texts(heard, ALERTS))
+        mqtt.close()
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x20\xff\xff\xff"])
+def test_a_machine_that_is_no_broker_is_told(answer):
+    stop = threading.Event()
+
+    def talk(server):
+        while not stop.is_set():
+            try:
+                line, _ = server.accept()
+            except TimeoutError:
+                continue
+            with line:
+                line.sendall(answer)
+                line.recv(1000)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.05)
+        thread = threading.Thread(target=talk, args=(server,))
+        thread.start()
+        mqtt = sender(f"mqtt://127.0.0.1:{server.getsockname()[1]}", timeout=1)
+        assert eventually(lambda: mqtt.problem)
+        mqtt.close()
+        assert not mqtt._thread.is_alive()
+        stop.set()
+        thread.join(5)
+
+
+def certificate(folder):
+    """Of 127.0.0.1, signed by itself."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not here; install Debian's package openssl")
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    words = "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=127.0.0.1"
+    more = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert]
+    subprocess.run([*words.split(), *more], check=True, capture_output=True)
+    return key, cert
+
+
+# paho leaves the socket of a handshake that failed to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_encrypted_line_needs_a_certificate_that_is_trusted(tmp_path, monkeypatch):
+    key, cert = certificate(tmp_path)
+    with Mosquitto(tmp_path, more=[f"certfile {cert}", f"keyfile {key}"]) as broker:
+        address = f"mqtts://127.0.0.1:{broker.port}"
+        mqtt = sender(address)
+        assert "certificate verify failed" in eventually(lambda: mqtt.problem)
+        mqtt.close()
+        monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+        trusting = sender(address)
+        trusting(ALERT)
+        eventually(lambda: trusting.sent == 1)
+        trusting.close()
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://a", "mqtt://", "mqtt:///x", "mqtt://u:secret@a", "a", "", "mqtt://a/b c", "mqtt://a/#",
+     "mqtt://a/+/x", "mqtt://a/$SYS", "mqtt://a:99999", "mqtt://a:0", "mqtt://a/?secret",
+     "mqtt://[a", "mqtt://a\r\n"],
+)  # fmt: skip
+def test_addresses_that_are_none(address):
+    with pytest.raises(BadValue, match="a broker has an address") as error:
+        Broker.at(address)
+    assert "secret" not in str(error.value)
+
+
+def test_addresses_that_are_some():
+    assert Broker.at("mqtt://box.local") == Broker("box.local", 1883)
+    assert Broker.at("mqtts://a%40b@[::1]:99/x/y/") == Broker(
+        "::1", 99, "x/y", "a@b", encrypted=True
+    )
+    with pytest.raises(BadValue, match="of which user"):
+        Broker.at("mqtt://box.local", "secret")

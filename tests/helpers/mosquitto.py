@@ -1,0 +1,99 @@
+"""A real MQTT broker on a free port of this computer, and somebody who listens there."""
+
+import os
+import shutil
+import socket
+import subprocess
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion
+
+from helpers.waiting import eventually
+
+USER, PASSWORD = "ana", "open sesame"
+
+
+def program(name):
+    """Where a program of the Debian package is."""
+    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if found is None:
+        words = f"{name} is not here; install Debian's package mosquitto"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(words)
+    return found
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as any_port:
+        return any_port.getsockname()[1]
+
+
+class Mosquitto:
+    """A broker that can be stopped and started again; it forgets everything when it stops."""
+
+    def __init__(self, folder: Path, *, password=False, more=()):
+        self.port, self._process = free_port(), None
+        lines = [f"listener {self.port} 127.0.0.1", "persistence false", *more]
+        if os.geteuid() == 0:
+            lines.append("user root")  # or it could not read its files
+        if password:
+            known = folder / "known"
+            told = [program("mosquitto_passwd"), "-b", "-c", known, USER, PASSWORD]
+            subprocess.run(told, check=True, capture_output=True)
+            lines.append(f"password_file {known}")
+        lines.append(f"allow_anonymous {str(not password).lower()}")
+        self._settings = folder / "mosquitto.conf"
+        self._settings.write_text("\n".join(lines) + "\n")
+
+    @property
+    def address(self):
+        return f"mqtt://127.0.0.1:{self.port}"
+
+    def start(self):
+        arguments = [program("mosquitto"), "-c", str(self._settings)]
+        self._process = subprocess.Popen(
+            arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        eventually(self._answers)
+
+    def stop(self):
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+            self._process = None
+
+    def _answers(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        except OSError:
+            return False
+        return True
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+
+@contextmanager
+def listening(port, user=None, password=None):
+    """All messages from now on, and those the broker keeps: (topic, text, whether repeated)."""
+    heard, there = [], threading.Event()
+    client = Client(CallbackAPIVersion.VERSION2)
+    client.username_pw_set(user, password)
+    client.on_connect = lambda *_: client.subscribe("#", qos=1)
+    client.on_subscribe = lambda *_: there.set()
+    client.on_message = lambda _, __, m: heard.append((m.topic, m.payload.decode(), m.retain))
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+    try:
+        assert there.wait(10)
+        yield heard
+    finally:
+        client.disconnect()
+        client.loop_stop()

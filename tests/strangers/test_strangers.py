@@ -1,0 +1,593 @@
+"""One card a stranger, whatever the order; nothing of them stays longer than it should."""
+
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import connected_components
+
+from helpers.homes import LENGTH, files_with, png, small_learner, stream
+from onlooker import HeatKernel
+from onlooker.alerts.queue import WAITING
+from onlooker.alerts.webhook import Webhook
+from onlooker.core.errors import (
+    BadName,
+    BadValue,
+    BadVector,
+    LabelConflict,
+    NotFound,
+    WrongVectorLength,
+)
+from onlooker.home.home import Home
+from onlooker.home.retention import Keeping
+from onlooker.strangers import book
+from onlooker.strangers.book import FILE, Visitors
+from onlooker.strangers.cards import FACES
+from onlooker.strangers.correction import learned_only_through, wrong
+from onlooker.strangers.strangers import Strangers
+
+KERNEL = HeatKernel(0.4, 1e-4)
+REACH = KERNEL.reach
+HOUR = 3600.0
+STILL = np.zeros(LENGTH)
+
+
+def see(strangers, x, at=0.0, camera="door", **more):
+    x = [x] if np.isscalar(x) else x
+    return strangers.see(x, time=at, camera=camera, frame=0, **more)
+
+
+def told(strangers):
+    """Everything that is shown of strangers."""
+    return [
+        (
+            card.number,
+            card.count,
+            card.first,
+            card.last,
+            card.hidden,
+            [(f.vector.tolist(), f.picture, f.quality, f.seen) for f in card.faces],
+        )
+        for card in strangers.cards(hidden=True)
+    ]
+
+
+# Cards -------------------------------------------------------------------------------------
+
+
+def test_a_stranger_seen_fifty_times_is_one_card():
+    strangers, rng = Strangers(KERNEL), np.random.default_rng(3)
+    for number in range(50):
+        see(strangers, rng.normal(size=LENGTH) * 0.1, at=float(number), camera=f"c{number % 2}")
+    (card,) = strangers.cards()
+    assert card.count == 50
+    assert (card.first.time, card.first.camera) == (0.0, "c0")
+    assert (card.last.time, card.last.camera) == (49.0, "c1")
+
+
+def test_two_strangers_are_two_cards_the_more_often_seen_first():
+    strangers = Strangers(KERNEL)
+    numbers = [see(strangers, x) for x in (0.0, 9.0, 9.1, 0.1, 9.2)]
+    assert numbers == [1, 2, 2, 1, 2]
+    assert [(card.number, card.count) for card in strangers.cards()] == [(2, 3), (1, 2)]
+
+
+def test_groups_that_become_linked_become_one_card_with_the_older_number():
+    strangers = Strangers(KERNEL)
+    assert [see(strangers, x) for x in (0.0, 1.8 * REACH, 50.0)] == [1, 2, 3]
+    assert see(strangers, 0.9 * REACH, at=5.0) == 1
+    assert [(card.number, card.count) for card in strangers.cards()] == [(1, 3), (3, 1)]
+    assert see(strangers, 1.8 * REACH) == 1
+    with pytest.raises(NotFound, match="no stranger 2 any more"):
+        strangers.card(2)
+    assert see(strangers, 99.0) == 4  # numbers are not used again
+
+
+points = st.lists(st.integers(-40, 40), min_size=1, max_size=25)
+
+
+@given(points=points, order=st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_cards_are_the_components_of_the_similarity_graph_in_any_order(points, order):
+    xs = [point * REACH / 3.5 for point in points]
+    weights = np.array([KERNEL.similarity([x], np.array(xs)[:, None]) for x in xs])
+    _, parts = connected_components(weights > 0, directed=False)
+    expected = sorted(np.bincount(parts).tolist())
+    for _ in range(3):
+        strangers = Strangers(KERNEL)
+        for x in xs:
+            see(strangers, x)
+        assert sorted(card.count for card in strangers.cards()) == expected
+        assert strangers.cards()[0].number <= len(xs)
+        order.shuffle(xs)
+
+
+@given(
+    xs=st.lists(st.floats(-30, 30), min_size=1, max_size=40),
+    budget=st.integers(1, 6),
+    room=st.integers(0, 300),
+)
+@settings(max_examples=80, deadline=None)
+def test_never_more_than_the_budget_and_no_card_without_a_vertex(xs, budget, room):
+    strangers = Strangers(KERNEL, max_vertices=budget, picture_bytes=room)
+    again = Strangers(KERNEL, max_vertices=budget, picture_bytes=room)
+    for number, x in enumerate(xs):
+        picture = png(number)
+        card = see(strangers, x, at=float(number), picture=picture, quality=x)
+        assert card == see(again, x, at=float(number), picture=lambda made=picture: made, quality=x)
+        assert card in [card.number for card in strangers.cards()]
+        assert 1 <= len(strangers.cards()) <= len(strangers) <= budget
+        faces = [face for card in strangers.cards() for face in card.faces]
+        assert all(1 <= len(card.faces) <= FACES for card in strangers.cards())
+        assert sum(len(face.picture or b"") for face in faces) <= room
+    assert told(strangers) == told(again)
+
+
+def test_a_full_house_does_not_make_two_strangers_one():
+    strangers = Strangers(KERNEL, max_vertices=3)
+    for number, x in enumerate([0.0, 10.0, 20.0, 10.1, 0.1, 30.0]):
+        see(strangers, x, at=float(number))
+    assert [(c.number, c.count) for c in strangers.cards()] == [(1, 2), (2, 2), (4, 1)]
+
+
+def test_the_best_faces_that_differ_are_kept():
+    strangers, made = Strangers(KERNEL), []
+    for number, (x, quality) in enumerate([(0.0, 5), (0.01, 9), (1.0, 1), (2.0, 2), (3.0, 3)]):
+        see(
+            strangers,
+            x,
+            quality=quality,
+            picture=lambda number=number: made.append(1) or png(number),
+        )
+    see(strangers, 4.0, quality=0.5, picture=lambda: made.append("poor") or png())
+    (card,) = strangers.cards()
+    assert [face.quality for face in card.faces] == [9, 3, 2, 1]
+    assert [face.picture for face in card.faces] == [png(1), png(4), png(3), png(2)]
+    assert "poor" not in made
+
+
+@pytest.mark.parametrize(
+    ("wrong_one", "error"),
+    [
+        ({"x": [np.nan]}, BadVector),
+        ({"x": [1.0, 2.0]}, WrongVectorLength),
+        ({"time": np.inf}, BadValue),
+        ({"quality": "good"}, BadValue),
+        ({"picture": b"GIF89a"}, BadValue),
+        ({"picture": lambda: b"GIF89a"}, BadValue),
+        ({"times": 0}, BadValue),
+    ],
+)
+def test_what_is_refused_changes_nothing(wrong_one, error):
+    strangers = Strangers(KERNEL)
+    for x in (0.0, 1.8 * REACH):
+        see(strangers, x)
+    before = told(strangers)
+    given_ = {"x": [0.9 * REACH], "time": 1.0, "camera": "door", "frame": 1, "quality": 9.0}
+    with pytest.raises(error):
+        strangers.see(**given_ | wrong_one)
+    assert told(strangers) == before
+    assert see(strangers, 9.0) == 3
+
+
+# Naming and ignoring -----------------------------------------------------------------------
+
+
+def test_naming_teaches_the_learner_and_removes_the_stranger():
+    strangers, learner = Strangers(KERNEL), small_learner()
+    rng = np.random.default_rng(1)
+    ana, other = rng.normal(size=(2, LENGTH)) * 9
+    for number in range(20):
+        card = see(strangers, ana + rng.normal(size=LENGTH) * 0.15, quality=number)
+    see(strangers, other)
+    taught = strangers.name(card, "ana", lambda x, name, _: learner.teach(x, name))
+    assert 1 <= taught <= FACES
+    assert [card.count for card in strangers.cards()] == [1]
+    assert len(strangers) == 1
+    assert all(
+        learner.observe(ana + rng.normal(size=LENGTH) * 0.15).label == "ana" for _ in range(20)
+    )
+    assert learner.observe(other).label is None
+
+
+def test_a_name_that_is_refused_leaves_the_card():
+    strangers = Strangers(KERNEL)
+    card = see(strangers, 0.0)
+
+    def refuse(*_):
+        raise LabelConflict("somebody else")
+
+    with pytest.raises(LabelConflict):
+        strangers.name(card, "ana", refuse)
+    with pytest.raises(BadName):
+        strangers.name(card, " ", refuse)
+    assert [card.number for card in strangers.cards()] == [card]
+
+
+def test_who_is_ignored_stays_ignored():
+    strangers = Strangers(KERNEL)
+    card = see(strangers, 0.0, picture=png())
+    strangers.ignore(card)
+    assert see(strangers, 0.1, picture=png(1)) == card
+    assert strangers.cards() == []
+    (hidden,) = strangers.cards(hidden=True)
+    assert hidden.count == 2
+    assert [face.picture for face in hidden.faces] == [None]
+    assert not strangers.tell(card)
+    late = see(strangers, 1.8 * REACH, picture=png(2))
+    assert [card.number for card in strangers.cards()] == [late]
+    see(strangers, 0.9 * REACH)
+    assert strangers.cards() == []
+    assert {face.picture for face in strangers.card(card).faces} == {None}
+
+
+# Expiry ------------------------------------------------------------------------------------
+
+
+def test_what_is_too_old_goes():
+    strangers = Strangers(KERNEL)
+    for x, at in ((0.0, 1.0), (9.0, 2.0), (9.1, 5.0), (20.0, 1.0)):
+        see(strangers, x, at=at, picture=png(int(at)))
+    strangers.ignore(3)
+    assert strangers.expire(3.0, hidden_before=0.5) == 1
+    assert [card.number for card in strangers.cards(hidden=True)] == [2, 3]
+    (card,) = strangers.cards()
+    assert (card.count, len(strangers)) == (2, 2)  # the card goes on, its old vector is gone
+    assert [face.picture for face in card.faces] == [None]
+    assert card.faces[0].vector.tolist() == [9.1]
+    assert strangers.expire(3.0) == 1
+    assert strangers.expire(99.0) == 1
+    assert len(strangers) == 0
+
+
+def test_the_old_picture_of_somebody_who_is_still_here_goes_from_the_file_too(tmp_path):
+    clock = Clock()
+    picture = png(5, side=24)
+    with opened(tmp_path) as home, Visitors(home, tmp_path, clock=clock) as visitors:
+        visitors.met(STILL, camera="door", frame=np.int64(0), picture=picture)
+        visitors.tidy()
+        assert files_with(tmp_path, picture[60:90]) == [FILE]
+        for _ in range(3):
+            clock.now += 4 * HOUR
+            visitors.met(STILL, camera="door", frame=1)
+            visitors.tidy()
+        assert [card.count for card in visitors.cards()] == [4]
+        assert files_with(tmp_path, picture[60:90]) == []
+
+
+def test_a_clock_set_back_neither_deletes_the_new_nor_keeps_the_old_for_ever():
+    strangers, day = Strangers(KERNEL), 24 * HOUR
+    see(strangers, 0.0, at=10 * day, picture=png())
+    now = 9 * day
+    see(strangers, 9.0, at=now)
+    assert strangers.expire(now - 8 * HOUR, now=now) == 0
+    now += 9 * HOUR
+    assert strangers.expire(now - 8 * HOUR, now=now) == 2
+
+
+# On disk -----------------------------------------------------------------------------------
+
+
+class Clock:
+    def __init__(self, now=1e9):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+
+def opened(folder, **options):
+    return Home(folder, **({"new_learner": small_learner} | options))
+
+
+@given(seed=st.integers(0, 10**6), cut=st.integers(1, 39))
+@settings(max_examples=25, deadline=None)
+def test_strangers_from_a_file_go_on_as_if_nothing_had_been(tmp_path_factory, seed, cut):
+    path = tmp_path_factory.mktemp("strangers") / "s"
+    rng = np.random.default_rng(seed)
+    xs = (rng.integers(-12, 12, size=40) * REACH / 2.5).astype(np.float32)
+    kept = [Strangers(KERNEL, max_vertices=6), Strangers(KERNEL, max_vertices=6)]
+    for number, x in enumerate(xs):
+        for strangers in kept:
+            see(strangers, np.array([x]), at=float(number), picture=png(number), quality=float(x))
+        if number == cut:
+            kept[0].ignore(kept[0].cards()[0].number)
+            kept[1].ignore(kept[1].cards()[0].number)
+            book.write(path, kept[0], "test")
+            kept[0] = Strangers(KERNEL, max_vertices=6)
+            book.read(path, kept[0], "test")
+        assert told(kept[0]) == told(kept[1])
+    assert kept[0].expire(30.0) == kept[1].expire(30.0)
+    assert told(kept[0]) == told(kept[1])
+
+
+def test_a_restart_shows_the_same_cards(tmp_path):
+    with opened(tmp_path) as home, Visitors(home, tmp_path) as visitors:
+        for number, (x, _) in enumerate(stream(4, 60)):
+            visitors.met(x, camera="door", frame=number, picture=png(number))
+        before = told(visitors.strangers)
+        assert len(before) > 2
+    with opened(tmp_path) as home, Visitors(home, tmp_path) as visitors:
+        assert told(visitors.strangers) == before
+        assert visitors.problems == []
+
+
+def test_a_crash_loses_the_last_sightings_only(tmp_path):
+    with opened(tmp_path) as home:
+        visitors = Visitors(home, tmp_path, save_every=10)
+        for number in range(15):
+            visitors.met(np.zeros(LENGTH), camera="door", frame=number)
+        (card,) = Visitors(home, tmp_path).cards()
+    assert card.count == 10
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other", "numbers", "cards", "time"])
+def test_a_damaged_file_is_left_aside_with_a_word(tmp_path, damage):
+    path = tmp_path / FILE
+    with opened(tmp_path) as home:
+        with Visitors(home, tmp_path) as visitors:
+            visitors.met(np.zeros(LENGTH), camera="door", frame=0, picture=png())
+        raw = path.read_bytes()
+        if damage == "other":
+            home.learner.save(path)
+        elif damage in ("numbers", "cards", "time"):
+            snapshot = book.snapshot.read(path)
+            (card,) = snapshot.header["cards"]
+            other = {
+                "numbers": {"next_card": 0},
+                "cards": {"cards": []},
+                "time": {"cards": [card | {"last": ["noon", "door", 0]}]},
+            }
+            header = snapshot.header | other[damage]
+            book.snapshot.write(path, header, snapshot.arrays)
+        else:
+            flipped = raw[:-40] + bytes([raw[-40] ^ 1]) + raw[-39:]
+            path.write_bytes({"cut": raw[:-9], "flipped": flipped, "empty": b""}[damage])
+        with Visitors(home, tmp_path) as visitors:
+            assert visitors.cards() == []
+            assert "strangers of before are not shown" in visitors.problems[0]
+        with Visitors(home, tmp_path) as visitors:
+            assert visitors.problems == []
+
+
+def test_strangers_of_other_features_are_not_shown(tmp_path):
+    strangers = Strangers(KERNEL)
+    see(strangers, np.zeros(LENGTH))
+    book.write(tmp_path / FILE, strangers, "other/8")
+    with opened(tmp_path) as home, Visitors(home, tmp_path) as visitors:
+        assert visitors.cards() == []
+        assert "features 'other/8', not 'test/8'" in visitors.problems[0]
+
+
+@pytest.mark.parametrize("disk", ["fine", "full"])
+def test_no_byte_of_who_was_named_and_forgotten_remains(tmp_path, disk, monkeypatch):
+    rng = np.random.default_rng(8)
+    seen = [(rng.normal(size=LENGTH) * 0.1).astype(np.float32) for _ in range(6)]
+    pictures = [png(number, side=24) for number in range(6)]
+    needles = [x.tobytes() for x in seen] + [picture[60:90] for picture in pictures]
+    with opened(tmp_path) as home, Visitors(home, tmp_path, save_every=1) as visitors:
+        for number, (x, picture) in enumerate(zip(seen, pictures, strict=True)):
+            card = visitors.met(x, camera="door", frame=number, picture=picture, quality=number)
+        assert FILE in files_with(tmp_path, *needles)
+        if disk == "full":
+
+            def refuse(*_):
+                raise book.SnapshotError("no space left")
+
+            monkeypatch.setattr(book.snapshot, "write", refuse)
+        assert visitors.name(card, "ana") >= 1
+        assert FILE not in files_with(tmp_path, *needles)
+        monkeypatch.undo()
+        assert home.predict(seen[0]).label == "ana"
+        home.forget("ana")
+    assert files_with(tmp_path, *needles) == []
+
+
+def test_tidy_keeps_who_is_ignored_as_long_as_sightings(tmp_path):
+    clock = Clock()
+    keeping = Keeping(stranger_hours=8, sighting_days=30)
+    with (
+        opened(tmp_path, keeping=keeping) as home,
+        Visitors(home, tmp_path, clock=clock) as visitors,
+    ):
+        postman, other = np.zeros(LENGTH), np.full(LENGTH, 9.0)
+        visitors.ignore(visitors.met(postman, camera="door", frame=0))
+        visitors.met(other, camera="door", frame=0, picture=png(5, side=24))
+        clock.now += 7 * HOUR
+        assert visitors.tidy() == 0
+        assert files_with(tmp_path, png(5, side=24)[60:90])
+        clock.now += 2 * HOUR
+        assert visitors.tidy() == 1
+        assert not files_with(tmp_path, png(5, side=24)[60:90])
+        clock.now += 24 * HOUR
+        visitors.met(postman, camera="door", frame=1)
+        assert visitors.cards() == []
+        clock.now += 31 * 24 * HOUR
+        assert visitors.tidy() == 1
+
+
+# Wrong -------------------------------------------------------------------------------------
+
+
+def reaching(learner, without=None):
+    """The unlabeled vertices from which a walk gets to a label; plain and slow."""
+    known = learner.vertices()
+    rows = [row for row, vertex in enumerate(known.ids) if vertex != without]
+    vectors = known.vectors[rows].astype(float)
+    near = [learner.kernel.similarity(vector, vectors) > 0 for vector in vectors]
+    found, left = set(), [at for at, row in enumerate(rows) if known.names[row] is not None]
+    while left:
+        here = left.pop()
+        for there, row in enumerate(rows):
+            if near[here][there] and known.names[row] is None and there not in found:
+                found.add(there)
+                left.append(there)
+    return {int(known.ids[rows[at]]) for at in found}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_wrong_drops_exactly_what_was_learned_only_through_it(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    with opened(tmp_path, new_learner=lambda: small_learner(max_vertices=30)) as home:
+        spots = np.zeros((2, LENGTH))
+        spots[1, 0] = 9.0 if seed % 4 < 2 else 14.0  # whether the two meet
+        for name, spot in zip(("ana", "ben"), spots, strict=True):
+            home.teach(spot, name, picture=png(7))
+        arms = [sign * np.eye(LENGTH)[axis] for sign in (1, -1) for axis in (0, 1)]
+        for frame, far in enumerate(np.repeat([1.2, 2.4, 3.6, 4.8], 8)):  # chains that grow
+            on = spots[frame % 2] + arms[frame // 2 % 4] * far + rng.normal(size=LENGTH) * 0.12
+            home.observe(on, camera="door", frame=frame, picture=lambda n=frame: png(n))
+        if seed % 2:
+            home.unteach(spots[1])  # some reach nothing already: those are not its fault
+        ids = home.vertices().ids.tolist()
+        before, through = reaching(home.learner), {}
+        for vertex in ids:
+            through[vertex] = before - reaching(home.learner, without=vertex) - {vertex}
+            assert set(learned_only_through(home.learner, vertex)) == through[vertex]
+        vertex = max(through, key=lambda each: len(through[each]))
+        expected = through[vertex] | {vertex}
+        assert len(expected) > 1
+        counts = dict(zip(ids, home.vertices().multiplicities.tolist(), strict=True))
+        strangers = Strangers(home.learner.kernel)
+        result = wrong(home, vertex, strangers, time=5.0)
+        assert set(home.vertices().ids.tolist()) == set(ids) - expected
+        assert result.vertices[-1] == vertex
+        assert result.examples == sum(counts[each] for each in expected)
+        cards = strangers.cards()
+        assert sum(card.count for card in cards) == result.examples
+        assert {card.number for card in cards} == set(result.cards)
+        assert any(face.picture for card in cards for face in card.faces)
+        home.undo(to=result.undo_to)
+        assert home.vertices().ids.tolist() == ids
+
+
+def test_wrong_that_was_interrupted_can_be_said_again(tmp_path):
+    with opened(tmp_path) as home:
+        home.teach(np.zeros(LENGTH), "ana")
+        for step in range(1, 6):
+            home.observe(np.eye(LENGTH)[0] * step, camera="door", frame=step)
+        doomed = learned_only_through(home.learner, 1)
+        assert doomed == [5, 4, 3, 2]
+        for gone in range(len(doomed)):
+            assert learned_only_through(home.learner, 1) == doomed[gone:]
+            home.drop(doomed[gone])
+
+
+def test_wrong_on_a_vertex_that_is_gone_is_told(tmp_path):
+    with opened(tmp_path) as home, Visitors(home, tmp_path) as visitors:
+        home.teach(np.zeros(LENGTH), "ana")
+        for vertex in (7, -1):
+            with pytest.raises(NotFound, match=f"no vertex {vertex} any more"):
+                visitors.wrong(vertex)
+        assert visitors.cards() == []
+        assert visitors.wrong(0).vertices == (0,)
+        assert home.learner.names == ()
+
+
+# Alerts ------------------------------------------------------------------------------------
+
+
+class Hook:
+    """A server that remembers what it was sent."""
+
+    def __init__(self, answer=200, where=None, wait=None):
+        self.heard = heard = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                heard.append((self.path, json.loads(body)))
+                if wait is not None:
+                    wait.wait(10)
+                self.send_response(answer)
+                if where:
+                    self.send_header("Location", where)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def do_GET(self):
+                heard.append((self.path, None))
+                self.send_error(405)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}/hook?token=secret"
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+def test_a_new_stranger_raises_one_alert(tmp_path):
+    with Hook() as hook, opened(tmp_path) as home:
+        webhook = Webhook(hook.address)
+        options = {"alert": webhook, "alert_after": 2, "clock": Clock(5.0)}
+        with Visitors(home, tmp_path, **options) as visitors:
+            for frame in range(4):
+                visitors.met(np.zeros(LENGTH), camera="door", frame=frame)
+            visitors.met(np.full(LENGTH, 9.0), camera="door", frame=9)
+        with Visitors(home, tmp_path, **options) as visitors:
+            visitors.met(np.zeros(LENGTH), camera="door", frame=10)
+        webhook.close()
+    expected = {"event": "stranger", "card": 1, "count": 2, "camera": "door", "frame": 1}
+    assert hook.heard == [("/hook?token=secret", expected | {"time": 5.0})]
+    assert (webhook.sent, webhook.failed, webhook.problem) == (1, 0, "")
+
+
+@pytest.mark.parametrize("answer", [302, 307, 404, 500])
+def test_an_alert_that_is_not_received_is_told_without_the_address(answer, caplog):
+    with Hook() as other, Hook(answer, where=other.address) as hook:
+        webhook = Webhook(hook.address, pause=0.01)
+        webhook({"event": "stranger"})
+        webhook.close()
+    assert other.heard == []
+    assert webhook.failed == 1
+    assert f"it answered {answer}" in webhook.problem
+    assert "secret" not in webhook.problem + caplog.text
+
+
+def test_nobody_waits_for_a_webhook_that_hangs():
+    free = threading.Event()
+    with Hook(wait=free) as hook:
+        webhook = Webhook(hook.address, timeout=0.2, pause=0.01)
+        start = time.monotonic()
+        for number in range(WAITING + 20):
+            webhook({"number": number})
+        assert time.monotonic() - start < 0.2
+        assert webhook.dropped >= 19
+        webhook.close(timeout=0.1)
+        free.set()
+
+
+def test_a_machine_that_is_not_there_is_told():
+    with Hook() as hook:
+        gone = hook.address
+    webhook = Webhook(gone, pause=0.01)
+    webhook({})
+    webhook.close()
+    assert webhook.failed == 1
+    assert "refused" in webhook.problem
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["ftp://a/b", "file:///etc/passwd", "http://", "http:///x", "http://u:secret@a/b", "a", "",
+     "http://a/b c", "http://a/\r\nX: y", "http://a:99999/"],
+)  # fmt: skip
+def test_addresses_that_are_none(address):
+    with pytest.raises(BadValue, match="a webhook has an address") as error:
+        Webhook(address)
+    assert "secret" not in str(error.value)

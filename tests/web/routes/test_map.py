@@ -1,0 +1,100 @@
+"""The map of the graph: the strongest links, told truly, measured once, and no camera waits."""
+
+import time
+
+import numpy as np
+
+from helpers.services import API, EYES, new_learner, scene, teach
+from onlooker.core.records import Vertices
+from onlooker.vision.pixels import psi
+from onlooker.vision.types import Frame
+from onlooker.web.routes import map as charts
+from onlooker.web.routes.map import LINKS, Chart
+
+
+def rows(count, seed=0):
+    """Faces of a kind in a few clusters that the kernel of pixels links."""
+    rng, side = np.random.default_rng(seed), EYES.features.side
+    centers = rng.uniform(0.3, 0.7, size=(8, side * side))
+    near = centers[rng.integers(8, size=count)] + rng.normal(0, 0.02, size=(count, side * side))
+    return (near * np.sqrt(psi(side, EYES.features.spread))).astype(np.float32)
+
+
+def vertices(vectors, ids=None):
+    ids = np.arange(len(vectors)) if ids is None else np.array(ids)
+    return Vertices(ids, vectors, np.ones(len(vectors), np.int64), (None,) * len(vectors))
+
+
+def test_links_are_what_the_kernel_says():
+    kernel, vectors = new_learner().kernel, rows(40)
+    links = Chart().links(vertices(vectors), kernel)
+    assert links
+    for i, j, strength in links:
+        assert i < j
+        alike = kernel.similarity(vectors[i], vectors[j : j + 1])[0]
+        distance = kernel.reach * (1 - strength)
+        assert np.isclose(alike, np.exp(-(distance**2) / (2 * kernel.bandwidth**2)), rtol=1e-6)
+        assert alike >= kernel.cutoff
+    for at in range(40):
+        mine = sorted((w for i, j, w in links if at in (i, j)), reverse=True)
+        alike = np.sort(kernel.similarity(vectors[at], np.delete(vectors, at, axis=0)))[::-1]
+        assert len(mine) >= min(LINKS, np.count_nonzero(alike))
+
+
+def test_a_vertex_that_comes_or_goes_changes_only_its_own_links():
+    kernel, vectors = new_learner().kernel, rows(30)
+    chart, ids = Chart(), np.arange(30)
+    chart.links(vertices(vectors[:20], ids[:20]), kernel)
+    places = [*range(5, 20), *range(25, 30)]
+    again = chart.links(vertices(vectors[places], ids[places]), kernel)
+    fresh = Chart().links(vertices(vectors[places], ids[places]), kernel)
+    assert [link[:2] for link in again] == [link[:2] for link in fresh]
+    assert np.allclose([link[2] for link in again], [link[2] for link in fresh])
+    assert chart.links(vertices(vectors[:0], ids[:0]), kernel) == []
+
+
+def test_only_new_vertices_are_measured(monkeypatch):
+    kernel, vectors, measured = new_learner().kernel, rows(50), []
+    moments = type(kernel.distance).moments
+    monkeypatch.setattr(
+        type(kernel.distance),
+        "moments",
+        lambda self, rows: measured.append(len(rows)) or moments(self, rows),
+    )
+    chart = Chart()
+    for count in (45, 50, 50):
+        chart.links(vertices(vectors[:count]), kernel)
+    assert measured == [45, 5]
+
+
+def test_the_map_shows_who_is_known_and_is_not_sent_twice(client, station):
+    teach(client, 1, "ana", [0])
+    teach(client, 2, "ben", [0])
+    for index in range(3):
+        station.show(Frame("door", index, 0.0, scene(1, shift=1 + index)))
+    answer = client.get(f"{API}/map")
+    told = answer.json()
+    assert [vertex["name"] for vertex in told["vertices"]].count("ana") == 4
+    assert sum(vertex["labeled"] for vertex in told["vertices"]) == 2
+    assert all(vertex["picture"] for vertex in told["vertices"] if vertex["labeled"])
+    names = [vertex["name"] for vertex in told["vertices"]]
+    assert told["links"]
+    assert all(names[i] == names[j] and 0 < w <= 1 for i, j, w in told["links"])
+    kernel = new_learner().kernel
+    assert told["kernel"] == {"bandwidth": kernel.bandwidth, "cutoff": kernel.cutoff}
+    same = client.get(f"{API}/map", headers={"if-none-match": answer.headers["etag"]})
+    assert (same.status_code, same.content) == (304, b"")
+    teach(client, 3, "cem", [0])
+    other = client.get(f"{API}/map", headers={"if-none-match": answer.headers["etag"]})
+    assert other.status_code == 200
+
+
+def test_five_hundred_faces_do_not_make_a_camera_wait():
+    kernel, vectors = new_learner().kernel, rows(500)
+    assert EYES.features.side**2 == vectors.shape[1]
+    chart = Chart()
+    chart.links(vertices(vectors[:499]), kernel)
+    begun = time.perf_counter()
+    chart.links(vertices(vectors), kernel)
+    assert time.perf_counter() - begun < 1.0
+    assert charts.AT_ONCE * 500 * 8 < 1 << 20

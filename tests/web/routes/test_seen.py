@@ -1,0 +1,139 @@
+"""A face on the screen: why, who, wrong; remembered for a while in memory, and never longer."""
+
+import pytest
+
+from helpers.services import API, photo, recognized, scene, teach
+from onlooker.vision.types import Frame
+from onlooker.web.frames import TRACKS
+
+
+def show(station, person, index=0, *, camera="door", number=0, shift=0):
+    """One frame; what came of its only face."""
+    looked = station.look(Frame(camera, index, index / 12, scene(person, number, shift)))
+    return looked.sightings[0].track, looked.vertices[0], looked.cards[0]
+
+
+def test_why_is_told_of_a_face_on_the_screen(client, station):
+    vertex = teach(client, 1, "ana", [0])["vertex"]
+    teach(client, 2, "ben", [0])
+    track, learned, _ = show(station, 1, shift=1)
+    why = client.get(f"{API}/seen/door/{track}/why").json()
+    assert (why["name"], why["vertex"], why["card"]) == ("ana", learned, None)
+    assert [one["name"] for one in why["alternatives"]] == ["ana", "ben"]
+    assert why["alternatives"][0]["share"] + why["sink"] <= 1 + 1e-9
+    last = why["endings"][0]["chain"][-1]
+    assert (last["vertex"], last["name"], last["picture"]) == (vertex, "ana", True)
+    picture = client.get(f"{API}/seen/door/{track}/picture")
+    assert picture.headers["content-type"] == "image/png"
+    assert picture.content.startswith(b"\x89PNG")
+    same = client.get(f"{API}/explain/{vertex}").json()
+    assert same["endings"][0]["chain"][0]["picture"] is True
+
+
+def test_a_stranger_on_the_screen_gets_a_name_and_the_card_goes(client, station):
+    track, _, card = show(station, 1)
+    assert card == client.get(f"{API}/strangers").json()[0]["card"]
+    taught = client.post(f"{API}/seen/door/{track}/label", json={"name": "ana"}).json()
+    assert (taught["person"]["name"], taught["person"]["labeled"]) == ("ana", 1)
+    assert recognized(client, 1) == "ana"
+    assert client.get(f"{API}/strangers").json() == []
+    looked = station.look(Frame("door", 1, 0.1, scene(1)))
+    assert (looked.sightings[0].track, looked.sightings[0].name) == (track, "ana")
+    assert client.post(f"{API}/undo", json={"to": taught["undo"]}).status_code == 200
+    (back,) = client.get(f"{API}/strangers").json()
+    assert (back["card"], back["count"]) == (card, 1)
+
+
+def test_wrong_takes_back_what_was_learned_on_the_screen(client, station):
+    teach(client, 1, "ana", [0])
+    track, vertex, _ = show(station, 1, shift=2)
+    assert vertex is not None
+    done = client.post(f"{API}/seen/door/{track}/wrong").json()
+    assert vertex in done["dropped"]
+    assert len(client.get(f"{API}/strangers").json()) == 1
+    assert client.post(f"{API}/undo", json={"to": done["undo"]}).status_code == 200
+    assert client.get(f"{API}/strangers").json() == []  # known again, so a stranger no more
+    assert client.get(f"{API}/explain/{vertex}").json()["name"] == "ana"
+
+
+def test_what_nothing_was_learned_from_cannot_be_wrong(client, station):
+    track, _, _ = show(station, 1)
+    answer = client.post(f"{API}/seen/door/{track}/wrong")
+    assert answer.status_code == 409
+    assert "nothing was learned" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("what", ["why", "picture"])
+def test_a_track_of_long_ago_is_not_remembered(client, station, what):
+    first, _, _ = show(station, 1)
+    for number in range(TRACKS):
+        show(station, 1, 10 + 10 * number)  # so far apart that each is a track of its own
+    assert len(station.sight.recent) == TRACKS
+    answer = client.get(f"{API}/seen/door/{first}/{what}")
+    assert answer.status_code == 404
+    assert "not seen lately" in answer.json()["detail"]
+
+
+def test_a_poor_face_is_told_so(client, station):
+    dark = scene(1) // 12
+    looked = station.look(Frame("door", 0, 0.0, dark))
+    if not looked.sightings:
+        pytest.skip("the detector does not even find it")
+    assert looked.sightings[0].refusal is not None
+    track = looked.sightings[0].track
+    answer = client.post(f"{API}/seen/door/{track}/label", json={"name": "ana"})
+    assert answer.status_code == 422
+    assert "cannot be used" in answer.json()["detail"]
+    show(station, 1, 1)
+    assert client.get(f"{API}/seen/door/{track}/why").status_code == 200
+
+
+def test_who_is_forgotten_is_not_remembered_on_the_screen_either(client, station):
+    ana = teach(client, 1, "ana", [0])["person"]["id"]
+    teach(client, 2, "ben", [0])
+    hers, _, _ = show(station, 1, shift=1)
+    his, _, _ = show(station, 2, camera="yard")
+    assert client.delete(f"{API}/people/{ana}").status_code == 200
+    assert client.get(f"{API}/seen/door/{hers}/picture").status_code == 404
+    assert client.get(f"{API}/seen/yard/{his}/picture").status_code == 200
+    assert station.views.newest("door") is None  # the picture with the name on it
+    looked = station.look(Frame("door", 1, 0.1, scene(1, shift=1)))
+    assert looked.sightings[0].name is None  # nor do the track's old votes say it again
+
+
+def test_a_name_that_is_none_is_refused(client, station):
+    track, _, _ = show(station, 1)
+    for body in ({"name": " "}, {"name": "x" * 201}, {}, {"name": "ana", "more": 1}):
+        assert client.post(f"{API}/seen/door/{track}/label", json=body).status_code == 422
+    assert client.post(f"{API}/seen/{'x' * 65}/1/label", json={"name": "a"}).status_code == 422
+
+
+def test_learned_counts_what_was_taken_in_by_watching(client, station):
+    def summary():
+        return client.get(f"{API}/summary").json()
+
+    assert summary() == {
+        "people": 0, "labeled": 0, "learned": 0, "vertices": 0, "strangers": 0,
+        "sequence": 0, "radius": 0.0, "cameras": 0,
+    }  # fmt: skip
+    teach(client, 1, "ana", [0, 1])
+    for index in range(3):
+        show(station, 1, index, shift=1 + index)
+    show(station, 2, 9, camera="yard")
+    told = summary()
+    assert (told["people"], told["labeled"], told["learned"]) == (1, 2, 3)
+    assert (told["strangers"], told["sequence"]) == (1, 5)
+    client.post(f"{API}/undo", json={"to": 3})
+    assert summary()["learned"] == 1
+    client.post(f"{API}/recognize", content=photo(1))
+    assert summary()["learned"] == 1
+
+
+def test_wrong_finds_the_vertex_that_a_face_was_merged_into(client, station):
+    teach(client, 1, "ana", [0])
+    track, vertex, _ = show(station, 1, shift=2)
+    station.ask(lambda home: home.drop(vertex)).result()  # as a merge would, behind our back
+    answer = client.post(f"{API}/seen/door/{track}/wrong")
+    assert answer.status_code == 200, answer.text
+    assert vertex not in answer.json()["dropped"]
+    assert client.post(f"{API}/seen/door/{track}/wrong").status_code == 409
