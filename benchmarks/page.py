@@ -35,7 +35,7 @@ from rich.table import Table
 from service import Served
 
 from onlooker.simulation.scenarios import scenario
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 
 FRAMES = 240
 """Of the film: eight people, thirty pictures each."""
@@ -77,11 +77,11 @@ def percentiles(values: list[float]) -> dict[str, float]:
 
 def detection(jpegs: list[bytes]) -> dict[str, float]:
     """Milliseconds of the detector alone."""
-    eyes, took = Eyes(), []
+    finder, took = FaceFinder(), []
     for jpeg in jpegs:
         pixels = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
         begun = time.perf_counter()
-        eyes.detect(pixels)
+        finder.detect(pixels)
         took.append(1000 * (time.perf_counter() - begun))
     return percentiles(took)
 

@@ -22,7 +22,7 @@ from onlooker.video.sources import frames_from
 from onlooker.vision.detector import YuNet
 from onlooker.vision.pixels import PixelFeatures
 from onlooker.vision.quality import Gate
-from onlooker.vision.tracking import Tracks
+from onlooker.vision.tracking import Tracker
 from onlooker.vision.types import Frame
 
 LABELS = 4
@@ -112,7 +112,7 @@ class Everything:
         self, bench: Bench, filled: OnlineHarmonicLearner, sinks: Sequence[Sink] = ()
     ) -> None:
         self.spent: Counter[str] = Counter()
-        learner, tracks = copy.deepcopy(filled), Tracks()
+        learner, tracks = copy.deepcopy(filled), Tracker()
         learner.observe = self._timed("learner", learner.observe)
         tracks.follow = self._timed("tracks", tracks.follow)
         self._recognizer = FaceRecognizer(

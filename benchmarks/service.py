@@ -40,7 +40,7 @@ from service_cameras import RATE, play, scenes_of
 from service_clients import API, READERS, UPLOADERS, Plan, visit
 
 from onlooker.experiments.datasets.simulated import simulated_dataset
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 
 EVERY = 5.0
 """Seconds between two looks at the memory."""
@@ -105,12 +105,12 @@ class Served:
 
 def labeled_scenes(scenes: list[tuple[bytes, str]]) -> list[tuple[bytes, str]]:
     """A few pictures of each person in which the service will find one good face."""
-    eyes, found = Eyes(), dict[str, list[bytes]]()
+    finder, found = FaceFinder(), dict[str, list[bytes]]()
     for jpeg, person in scenes[::3]:
         if person and len(found.setdefault(person, [])) < LABELS:
             pixels = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
-            boxes = eyes.detect(pixels)
-            if len(boxes) == 1 and eyes.judge(pixels, boxes[0]) is None:
+            boxes = finder.detect(pixels)
+            if len(boxes) == 1 and finder.judge(pixels, boxes[0]) is None:
                 found[person].append(jpeg)
     return [(jpeg, person) for person, some in found.items() for jpeg in some]
 

@@ -12,7 +12,7 @@ from onlooker.cli.app import app
 from onlooker.experiments.datasets.facebank import find_faces
 from onlooker.experiments.datasets.manifest import Picture
 from onlooker.simulation.orl import pictures_of
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 
 STRANGERS = 26
 
@@ -42,7 +42,7 @@ def found(pictures, tmp_path_factory):
     folder = tmp_path_factory.mktemp("faces")
     files = sorted((pictures / "strangers").rglob("*.png"))
     crowd = [Picture("strangers", "", None, at, file) for at, file in enumerate(files)]
-    find_faces(crowd, Eyes(), folder=folder)
+    find_faces(crowd, FaceFinder(), folder=folder)
     return folder
 
 

@@ -31,7 +31,7 @@ def until_ended(loop):
 
 def test_a_recording_becomes_vectors_and_is_delivered_once(tmp_path, recording):
     config = Config(tmp_path, (SiteConfig("north", tmp_path / "north"),))
-    camera, eyes = Camera("door", str(recording)), config.eyes
+    camera, finder = Camera("door", str(recording)), config.finder
     seen = []
 
     class Watched(LocalSite):
@@ -40,13 +40,13 @@ def test_a_recording_becomes_vectors_and_is_delivered_once(tmp_path, recording):
             return super().send(sender, session, batch, acknowledged)
 
     with Watched(lambda: Site("north", tmp_path / "north", config.recipe)) as site:
-        first = until_ended(CameraLoop(camera, eyes, lambda: site))
+        first = until_ended(CameraLoop(camera, finder, lambda: site))
         assert (first.problem, first.counts.frames) == ("", 5)
         assert first.sent.acknowledged == first.faces >= 3
         assert all(each.vector.shape == (96 * 96,) for each in seen)
         assert all(each.picture is None for each in seen)
         # The camera starts again, as after a crash: the same recording is not counted twice.
-        again = until_ended(CameraLoop(camera, eyes, lambda: site))
+        again = until_ended(CameraLoop(camera, finder, lambda: site))
         assert again.faces == first.faces
         assert again.sent.acknowledged == 0
         assert site.ask("report").last == {"door": first.faces}
@@ -56,6 +56,6 @@ def test_a_recording_becomes_vectors_and_is_delivered_once(tmp_path, recording):
 def test_a_source_that_cannot_be_is_a_problem_in_words(tmp_path, source):
     config = Config(tmp_path, ())
     with LocalSite(lambda: Site("north", tmp_path, config.recipe)) as site:
-        state = until_ended(CameraLoop(Camera("door", source), config.eyes, lambda: site))
+        state = until_ended(CameraLoop(Camera("door", source), config.finder, lambda: site))
     assert "no such folder" in state.problem or "ftp" in state.problem
     assert state.faces == 0

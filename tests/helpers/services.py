@@ -8,13 +8,13 @@ from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.home.home import Home
 from onlooker.simulation.orl import pictures_of
 from onlooker.strangers.book import Visitors
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 from onlooker.web.app import create_app
 from onlooker.web.auth import Door, Guard, Token
 from onlooker.web.frames import Sight
 from onlooker.web.service import Station
 
-EYES = Eyes()
+FINDER = FaceFinder()
 API = "/api/v1"
 SOCKETS = f"ws://127.0.0.1:8765{API}"
 
@@ -36,12 +36,12 @@ def photo(person, number=0, shift=0, suffix=".png"):
 
 
 def new_learner():
-    features = EYES.features
+    features = FINDER.features
     return OnlineHarmonicLearner(HeatKernel(0.025, 1e-8, features.distance), features=features.tag)
 
 
 def station_in(folder, **options):
-    sight = Sight(detect=EYES.detect, features=EYES.features, judge=EYES.judge)
+    sight = Sight(detect=FINDER.detect, features=FINDER.features, judge=FINDER.judge)
     return Station(
         lambda: Home(folder, new_learner=new_learner),
         lambda home: Visitors(home, folder),

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from helpers.browsing import MANY, browsing, running, tab_of, use_camera
 from helpers.homes import LENGTH, small_learner
-from helpers.services import EYES
+from helpers.services import FINDER
 from helpers.waiting import eventually
 from onlooker.home.home import Home
 from onlooker.strangers.book import Visitors
@@ -117,7 +117,7 @@ def test_two_hundred_people(empty, visit):
 
 def simple_station(folder, **options):
     """A home of short vectors: ten thousand events of real faces take their time."""
-    sight = Sight(detect=EYES.detect, features=EYES.features, judge=EYES.judge)
+    sight = Sight(detect=FINDER.detect, features=FINDER.features, judge=FINDER.judge)
     return Station(
         lambda: Home(folder, new_learner=small_learner),
         lambda home: Visitors(home, folder),

@@ -3,7 +3,7 @@
 import numpy as np
 from playwright.sync_api import expect
 
-from helpers.services import EYES
+from helpers.services import FINDER
 from helpers.waiting import eventually
 
 VERTICES = 500
@@ -13,8 +13,8 @@ def crowd(station, reel):
     """As many faces as the learner holds, alike in groups, without waiting for a camera."""
     rng = np.random.default_rng(0)
     scenes = [pixels for scenes in reel for pixels in scenes]
-    boxes = ((pixels, EYES.detect(pixels)) for pixels in scenes)
-    seeds = [EYES.features(pixels, found[0]) for pixels, found in boxes if found][:: len(reel)]
+    boxes = ((pixels, FINDER.detect(pixels)) for pixels in scenes)
+    seeds = [FINDER.features(pixels, found[0]) for pixels, found in boxes if found][:: len(reel)]
 
     def act(home):
         for number in range(VERTICES):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.vision.tracking import Track, Tracks, overlap
+from onlooker.vision.tracking import Track, Tracker, overlap
 from onlooker.vision.types import FaceBox
 
 sizes = st.floats(1, 100)
@@ -23,39 +23,39 @@ def moved(step):
 
 
 def test_a_face_that_moves_a_little_keeps_its_track():
-    tracks = Tracks()
+    tracks = Tracker()
     assert {tracks.follow("door", step, [moved(step)])[0].number for step in range(20)} == {1}
 
 
 def test_a_face_elsewhere_is_a_new_track():
-    tracks = Tracks()
+    tracks = Tracker()
     first = tracks.follow("door", 0, [moved(0)])[0].number
     assert tracks.follow("door", 1, [FaceBox(300, 20, 40, 40)])[0].number != first
 
 
 def test_a_face_that_was_away_too_long_is_a_new_track():
-    tracks = Tracks(patience=2)
+    tracks = Tracker(patience=2)
     first = tracks.follow("door", 0, [moved(0)])[0].number
     assert tracks.follow("door", 2, [moved(0)])[0].number == first
     assert tracks.follow("door", 5, [moved(0)])[0].number != first
 
 
 def test_a_face_that_is_hidden_for_a_frame_keeps_its_track():
-    tracks = Tracks(patience=2)
+    tracks = Tracker(patience=2)
     first = tracks.follow("door", 0, [moved(0)])[0].number
     assert tracks.follow("door", 1, []) == []
     assert tracks.follow("door", 2, [moved(0)])[0].number == first
 
 
 def test_cameras_do_not_share_tracks():
-    tracks = Tracks()
+    tracks = Tracker()
     assert (
         tracks.follow("a", 0, [moved(0)])[0].number != tracks.follow("b", 0, [moved(0)])[0].number
     )
 
 
 def test_two_faces_that_cross_are_followed_by_their_best_overlap():
-    tracks = Tracks()
+    tracks = Tracker()
     left, right = tracks.follow("door", 0, [FaceBox(0, 0, 40, 40), FaceBox(60, 0, 40, 40)])
     again = tracks.follow("door", 1, [FaceBox(55, 0, 40, 40), FaceBox(5, 0, 40, 40)])
     assert [track.number for track in again] == [right.number, left.number]
@@ -80,7 +80,7 @@ def test_the_name_that_is_ahead_is_announced(votes, name):
 
 
 def test_a_camera_that_left_has_no_tracks_and_the_others_keep_theirs():
-    tracks = Tracks()
+    tracks = Tracker()
     gone = tracks.follow("door", 0, [moved(0)])[0].number
     stays = tracks.follow("hall", 0, [moved(0)])[0].number
     tracks.left("door")

@@ -28,7 +28,7 @@ import numpy as np
 import pytest
 
 from helpers.killing import assert_never_killed, environment, long_version
-from helpers.services import API, EYES, encoded
+from helpers.services import API, FINDER, encoded
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.home.home import Home
 from onlooker.simulation.orl import PICTURES, pictures_of
@@ -46,7 +46,7 @@ MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
 
 
 def new_learner():
-    features = EYES.features
+    features = FINDER.features
     return OnlineHarmonicLearner(
         HeatKernel(0.025, 1e-8, features.distance), max_vertices=VERTICES, features=features.tag
     )
@@ -72,10 +72,10 @@ def scene(person, at, seed):
 
 def vector_in(pixels):
     """The only face of a picture, as the service measures it; None if it is not a good one."""
-    boxes = EYES.detect(pixels)
-    if len(boxes) != 1 or EYES.judge(pixels, boxes[0]) is not None:
+    boxes = FINDER.detect(pixels)
+    if len(boxes) != 1 or FINDER.judge(pixels, boxes[0]) is not None:
         return None
-    return EYES.features(pixels, boxes[0])
+    return FINDER.features(pixels, boxes[0])
 
 
 @cache

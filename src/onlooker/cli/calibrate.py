@@ -18,7 +18,7 @@ from onlooker.cli.options import (
     VerticesOption,
     one_line,
 )
-from onlooker.cli.recognizers import existing_folder, eyes_of
+from onlooker.cli.recognizers import existing_folder, finder_from
 from onlooker.cli.settings import settings
 from onlooker.core.checks import Floats, Rows
 from onlooker.core.errors import BadValue
@@ -29,7 +29,7 @@ from onlooker.experiments.report.plots import FORMATS, save_trade_off
 from onlooker.recognition.enrolment import people_in
 from onlooker.video.image_files import SUFFIXES
 from onlooker.vision.calibration import Calibration, calibrate
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 
 MOST = 5000
 """Strangers that are looked at: all pairs of them are compared."""
@@ -76,18 +76,18 @@ def calibrate_command(
     if not plot.absolute().parent.is_dir():
         raise typer.BadParameter(f"cannot draw {plot}: make {plot.parent} first")
     chosen = settings(features=features, model=model, vertices=vertices, detector=detector)
-    eyes = eyes_of(chosen)
+    finder = finder_from(chosen)
     files = _pictures_in(existing_folder(strangers, "pictures of strangers"))
-    found = find_faces(_as_pictures(files), eyes)
+    found = find_faces(_as_pictures(files), finder)
     usable = [(file, vector) for file, vector in zip(files, map(_largest, found), strict=True)]
     good = [(file, vector) for file, vector in usable if vector is not None]
     if not good:
         raise BadValue(f"none of the {len(files)} pictures in {strangers} shows a usable face")
-    friends = None if people is None else _friends(people, eyes)
+    friends = None if people is None else _friends(people, finder)
     with Console(stderr=True).status("comparing all pairs"):
         result = calibrate(
             np.array([vector for _, vector in good]),
-            eyes.features.distance,
+            finder.features.distance,
             rate=rate,
             vertices=chosen["vertices"],
         )
@@ -114,7 +114,7 @@ def _largest(faces: Sequence[Face]) -> Rows | None:
     return faces[0].vector if faces else None
 
 
-def _friends(folder: Path, eyes: Eyes) -> Floats:
+def _friends(folder: Path, finder: FaceFinder) -> Floats:
     """Distances between pictures of the same person, of everybody in the folder."""
     files = [
         (name, file)
@@ -123,13 +123,13 @@ def _friends(folder: Path, eyes: Eyes) -> Floats:
         if file.suffix.lower() in SUFFIXES
     ]
     faces: dict[str, list[Rows]] = {}
-    found = find_faces(_as_pictures([file for _, file in files]), eyes)
+    found = find_faces(_as_pictures([file for _, file in files]), finder)
     for (name, _), vector in zip(files, map(_largest, found), strict=True):
         if vector is not None:
             faces.setdefault(name, []).append(vector)
     gaps: list[Floats] = []
     for good in faces.values():
-        squared = squared_distances_of_all(eyes.features.distance, np.array(good))
+        squared = squared_distances_of_all(finder.features.distance, np.array(good))
         gaps.append(np.sqrt(squared[np.triu_indices(len(good), 1)]))
     if not any(map(len, gaps)):
         raise BadValue(f"nobody in {folder} has two pictures with a usable face")

@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from onlooker.cli.options import DetectorOption, one_line
-from onlooker.cli.recognizers import eyes_of
+from onlooker.cli.recognizers import finder_from
 from onlooker.cli.settings import settings
 from onlooker.cli.watch import INTERRUPTED, SourcesArgument
 from onlooker.core.errors import BadValue
@@ -170,11 +170,11 @@ def record(
             "nobody can be asked who is in the pictures: this is no terminal. Give --who NAME"
         )
     console = Console(stderr=True, highlight=False)
-    eyes = eyes_of(settings(detector=detector))
+    finder = finder_from(settings(detector=detector))
     recorder = Recorder(
         folder,
-        detect=eyes.detect,
-        judge=eyes.judge,
+        detect=finder.detect,
+        judge=finder.judge,
         ask=Asking(folder / ASIDE, console) if who is None else lambda _: who,
         recording=set_name,
         every=every,

@@ -9,7 +9,7 @@ from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.similarity import HeatKernel
 from onlooker.recognition.pipeline import undisturbed
 from onlooker.recognition.recognizer import FaceRecognizer
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 
 Enrol = Callable[[FaceRecognizer], object]
 
@@ -19,15 +19,15 @@ class Workshop:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._eyes = eyes_of(settings)
+        self._finder = finder_from(settings)
 
     def recognizer(self, learner: OnlineHarmonicLearner) -> FaceRecognizer:
         """A recognizer around a learner."""
         return FaceRecognizer(
             learner,
-            detect=self._eyes.detect,
-            features=self._eyes.features,
-            judge=self._eyes.judge,
+            detect=self._finder.detect,
+            features=self._finder.features,
+            judge=self._finder.judge,
             one_each=self._settings["one_each"],
         )
 
@@ -35,7 +35,7 @@ class Workshop:
         """The learner that the file keeps, or a new one where there is none."""
         if state is None or not state.exists():
             return self.new_learner()
-        distance, tag = self._eyes.features.distance, self._eyes.features.tag
+        distance, tag = self._finder.features.distance, self._finder.features.tag
         try:
             known = OnlineHarmonicLearner.load(state, distance=distance, features=tag)
         except Incompatible as error:
@@ -48,10 +48,10 @@ class Workshop:
     def new_learner(self) -> OnlineHarmonicLearner:
         """One that knows nobody."""
         kernel = HeatKernel(
-            self._settings["bandwidth"], self._settings["cutoff"], self._eyes.features.distance
+            self._settings["bandwidth"], self._settings["cutoff"], self._finder.features.distance
         )
         return OnlineHarmonicLearner(
-            kernel, max_vertices=self._settings["vertices"], features=self._eyes.features.tag
+            kernel, max_vertices=self._settings["vertices"], features=self._finder.features.tag
         )
 
     def teach(self, learner: OnlineHarmonicLearner, enrol: Enrol) -> dict[str, int]:
@@ -87,10 +87,10 @@ class Workshop:
                 )
 
 
-def eyes_of(settings: Settings) -> Eyes:
+def finder_from(settings: Settings) -> FaceFinder:
     """The detector and the features that the settings ask for."""
     size = settings["size"]
-    return Eyes(
+    return FaceFinder(
         detector=settings["detector"],
         size=size if settings["detector"] == "yunet" or settings.was_given("size") else None,
         kind=settings["features"],

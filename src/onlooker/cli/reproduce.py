@@ -27,7 +27,7 @@ from onlooker.experiments.report.html import document, paragraphs, table
 from onlooker.experiments.report.section import Section
 from onlooker.experiments.reproduce import EXPERIMENTS
 from onlooker.experiments.theory.sections import EXPERIMENTS as THEORY
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 
 NEEDED = ("matplotlib", "sklearn")
 """What the extra `experiments` brings; only this command needs it."""
@@ -140,7 +140,7 @@ def reproduce(
         given["cutoffs"] = _numbers(cutoffs)
     setup = Setup(
         data=data,
-        eyes=Eyes(chosen["detector"], size, chosen["features"], chosen["model"]),
+        finder=FaceFinder(chosen["detector"], size, chosen["features"], chosen["model"]),
         seeds=seeds,
         strangers=strangers,
         sets=tuple(sets.split(",")) if sets else (),
@@ -205,8 +205,8 @@ def report(sections: list[Section], setup: Setup) -> str:
     facts = {
         "command": " ".join(["onlooker", *sys.argv[1:]]),
         "data": "simulated cameras" if setup.data is None else setup.dataset.name,
-        "features": setup.eyes.features.tag,
-        "detector": f"{setup.eyes.detector}, {setup.eyes.size}",
+        "features": setup.finder.features.tag,
+        "detector": f"{setup.finder.detector}, {setup.finder.size}",
         "seeds": f"0 to {setup.seeds - 1}",
         "versions": f"onlooker {onlooker.__version__}, numpy {np.__version__}, scipy "
         f"{scipy.__version__}, Python {platform.python_version()}",

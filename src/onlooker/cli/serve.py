@@ -2,7 +2,7 @@
 
 What `onlooker serve` takes, beside what it shares with other commands.
 
-From settings to a station: the home with its learner, the people in a folder, the eyes.
+From settings to a station: the home with its learner, the people in a folder, the finder.
 """
 
 import sys
@@ -29,7 +29,7 @@ from onlooker.cli.options import (
     VerticesOption,
     one_line,
 )
-from onlooker.cli.recognizers import Workshop, existing_folder, eyes_of
+from onlooker.cli.recognizers import Workshop, existing_folder, finder_from
 from onlooker.cli.settings import Settings, settings
 from onlooker.cli.watch import INTERRUPTED
 from onlooker.core.errors import BadValue
@@ -38,7 +38,7 @@ from onlooker.home.home import Home
 from onlooker.home.taught import Register
 from onlooker.recognition.enrolment import Enrolment, Example, people_in
 from onlooker.strangers.book import Visitors
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 from onlooker.web.frames import Sight
 from onlooker.web.server import share_one_heap
 from onlooker.web.service import Station
@@ -243,12 +243,12 @@ def opened_station(
 ) -> Iterator[Station]:
     """A running station, closed however the block ends."""
     share_one_heap()
-    eyes, workshop = eyes_of(chosen), Workshop(chosen)
+    finder, workshop = finder_from(chosen), Workshop(chosen)
     sight = Sight(
-        detect=eyes.detect, features=eyes.features, judge=eyes.judge, one_each=chosen["one_each"]
+        detect=finder.detect, features=finder.features, judge=finder.judge, one_each=chosen["one_each"]
     )
     folders = [existing_folder(folder, "recordings") for folder in folders]
-    people = _enrolled(eyes, workshop, chosen["people"])
+    people = _enrolled(finder, workshop, chosen["people"])
     state = Path(chosen["state"]) if chosen["state"] else None
     adopt = state if state is not None and state.exists() else None
 
@@ -294,12 +294,12 @@ def _refuse_other_numbers(known: OnlineHarmonicLearner, chosen: Settings, home: 
             )
 
 
-def _enrolled(eyes: Eyes, workshop: Workshop, folder: str | None) -> dict[str, list[Example]]:
+def _enrolled(finder: FaceFinder, workshop: Workshop, folder: str | None) -> dict[str, list[Example]]:
     """Everybody in the folder; what is wrong with it is found before the home is changed."""
     if folder is None:
         return {}
     learner = workshop.new_learner()
-    find = Enrolment(eyes.detect, eyes.features, eyes.judge, learner.kernel)
+    find = Enrolment(finder.detect, finder.features, finder.judge, learner.kernel)
     people = find.everybody(people_in(existing_folder(Path(folder))))
     for name, examples in people.items():
         for example in examples:

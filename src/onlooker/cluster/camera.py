@@ -15,7 +15,7 @@ from onlooker.cluster.transport import Line, Sent
 from onlooker.core.errors import OnlookerError
 from onlooker.video.addresses import Kind, addresses_of
 from onlooker.video.sources import Counts, Stream, frames_from
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 from onlooker.vision.types import Frame
 
 END_WITHIN = 120.0
@@ -47,8 +47,8 @@ class CameraLoop:
     gives the same faces under the same numbers, and those before are left out.
     """
 
-    def __init__(self, camera: Camera, eyes: Eyes, line: Callable[[], Line]) -> None:
-        self._camera, self._eyes = camera, eyes
+    def __init__(self, camera: Camera, finder: FaceFinder, line: Callable[[], Line]) -> None:
+        self._camera, self._finder = camera, finder
         self._counts, self._faces, self._problem = Counts(), 0, ""
         self._live, self._line = self._is_live(), line
         self._sender = Sender(camera.name, line, live=self._live)
@@ -113,7 +113,7 @@ class CameraLoop:
                     break
 
     def _vectors(self, frame: Frame) -> Iterator[NDArray[np.floating[Any]]]:
-        eyes = self._eyes
-        for box in eyes.detect(frame.pixels):
-            if eyes.judge(frame.pixels, box) is None:
-                yield eyes.features(frame.pixels, box)
+        finder = self._finder
+        for box in finder.detect(frame.pixels):
+            if finder.judge(frame.pixels, box) is None:
+                yield finder.features(frame.pixels, box)

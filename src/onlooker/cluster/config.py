@@ -22,7 +22,7 @@ from onlooker.cluster.messages import Recipe
 from onlooker.core.checks import as_number
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import HeatKernel
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 
 SCALES: Mapping[str, tuple[float, float]] = {"pixels": (0.025, 1e-8), "embedding": (0.2, 1e-4)}
 """Bandwidth and cutoff that belong to the features, as for `watch` and `serve`."""
@@ -58,7 +58,7 @@ class Config:
 
     folder: Path
     sites: tuple[SiteConfig, ...]
-    eyes: Eyes = field(default_factory=Eyes)
+    finder: FaceFinder = field(default_factory=FaceFinder)
     bandwidth: float = SCALES["pixels"][0]
     cutoff: float = SCALES["pixels"][1]
     vertices: int = 500
@@ -72,7 +72,7 @@ class Config:
     @property
     def recipe(self) -> Recipe:
         """What all learners share."""
-        features = self.eyes.features
+        features = self.finder.features
         kernel = HeatKernel(self.bandwidth, self.cutoff, features.distance)
         return Recipe(kernel, features.tag, self.vertices)
 
@@ -119,12 +119,12 @@ def config_of(table: Mapping[str, Any], base: Path) -> Config:
     said = _agreed(table, sites)
     kind = said.get("features", "pixels")
     detector = said.get("detector", "yunet")
-    eyes = Eyes(detector, 320 if detector == "yunet" else None, kind, said.get("model"))
-    bandwidth, cutoff = SCALES[eyes.kind]
+    finder = FaceFinder(detector, 320 if detector == "yunet" else None, kind, said.get("model"))
+    bandwidth, cutoff = SCALES[finder.kind]
     return Config(
         folder,
         found,
-        eyes,
+        finder,
         float(as_number("bandwidth", said.get("bandwidth", bandwidth), least=1e-9)),
         float(as_number("cutoff", said.get("cutoff", cutoff), least=1e-300, below=1)),
         int(as_number("vertices", said.get("vertices", 500), least=1, whole=True)),

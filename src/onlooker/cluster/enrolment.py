@@ -17,9 +17,9 @@ def labels_of(config: Config) -> list[Label]:
     """The people in the folder of labeled pictures, if there is one; looked at here."""
     if config.people is None:
         return []
-    eyes, learner = config.eyes, config.recipe.learner()
+    finder, learner = config.finder, config.recipe.learner()
     recognizer = FaceRecognizer(
-        learner, detect=eyes.detect, features=eyes.features, judge=eyes.judge
+        learner, detect=finder.detect, features=finder.features, judge=finder.judge
     )
     if not config.people.is_dir():
         raise BadValue(f"{config.people} is not a folder of people, NAME/*.jpg or NAME.jpg")

@@ -10,14 +10,14 @@ from onlooker.cluster.config import Camera, Config
 from onlooker.cluster.messages import ClusterError
 from onlooker.cluster.ray_site import NAMESPACE, RayLine, told
 from onlooker.cluster.transport import Lost
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 
 
 class CameraActor:
     """A camera's loop, where the camera is."""
 
-    def __init__(self, camera: Camera, site: str, eyes: Eyes) -> None:
-        self._loop = CameraLoop(camera, eyes, lambda: RayLine(site))
+    def __init__(self, camera: Camera, site: str, finder: FaceFinder) -> None:
+        self._loop = CameraLoop(camera, finder, lambda: RayLine(site))
 
     def state(self) -> CameraState:
         """How far it is."""
@@ -41,7 +41,7 @@ def start_camera(config: Config, site: str, camera: Camera) -> Any:
         "num_cpus": config.camera_cpus,
         **where,
     }
-    return ray.remote(CameraActor).options(**options).remote(camera, site, config.eyes)
+    return ray.remote(CameraActor).options(**options).remote(camera, site, config.finder)
 
 
 def _camera_actor(camera: str) -> str:

@@ -118,7 +118,7 @@ def graph_size(setup: Setup) -> Result:
 
 def literal_ms(trial: Trial, n_g: int) -> float:
     """The figure's own step on a graph that the stream has filled: median of a few."""
-    _, recording, crowd = material(trial.folder, trial.set, trial.eyes, trial.protocol.strangers)
+    _, recording, crowd = material(trial.folder, trial.set, trial.finder, trial.protocol.strangers)
     steps = plan(recording, crowd, trial.protocol)
     learner = OnlineHarmonicLearner(trial.kernel, max_vertices=n_g)
     follow(learner, steps, nothing)
@@ -133,10 +133,10 @@ def literal_ms(trial: Trial, n_g: int) -> float:
 
 def strangers(setup: Setup) -> Result:
     """How alike different strangers are at the paper's sigma."""
-    faces = [some[0].vector for some in find_faces(setup.dataset.crowd, setup.eyes) if some]
+    faces = [some[0].vector for some in find_faces(setup.dataset.crowd, setup.finder) if some]
     vectors = np.array([vector for vector in faces if vector is not None])
-    bandwidth = setup.bandwidth or BANDWIDTHS[setup.eyes.kind]
-    squared = squared_distances_of_all(setup.eyes.features.distance, vectors)
+    bandwidth = setup.bandwidth or BANDWIDTHS[setup.finder.kind]
+    squared = squared_distances_of_all(setup.finder.features.distance, vectors)
     pairs = np.sqrt(squared[np.triu_indices(len(vectors), 1)])
     different = pairs[pairs > 0.02 * np.median(pairs)]
     alike = np.exp(-0.5 * (different / bandwidth) ** 2)

@@ -17,7 +17,7 @@ from onlooker.recognition.enrolment import (
     Judge,
     people_in,
 )
-from onlooker.vision.tracking import Track, Tracks
+from onlooker.vision.tracking import Track, Tracker
 from onlooker.vision.types import FaceBox, Frame, Pixels, Refusal, Sighting
 
 
@@ -35,7 +35,7 @@ class FaceRecognizer:
         detect: Detect,
         features: Features,
         judge: Judge,
-        tracks: Tracks | None = None,
+        tracks: Tracker | None = None,
         one_each: bool = False,
     ) -> None:
         if learner.features != features.tag:
@@ -45,7 +45,7 @@ class FaceRecognizer:
             )
         self.learner, self.one_each = learner, one_each
         self._detect, self._features, self._judge = detect, features, judge
-        self._tracks = tracks or Tracks()
+        self._tracks = tracks or Tracker()
 
     def see(self, frame: Frame, *, learn: bool = True) -> list[Sighting]:
         """Name every face in a frame, and learn from those that were good enough."""

@@ -13,10 +13,10 @@ from onlooker.vision.quality import Gate
 
 
 @dataclass(frozen=True)
-class Eyes:
+class FaceFinder:
     """A description that travels between processes; the parts are built once, on first use.
 
-    >>> Eyes().features.tag
+    >>> FaceFinder().features.tag
     'pixels/96/1.5/0.35'
     """
 
@@ -38,7 +38,7 @@ class Eyes:
             raise BadValue("an embedding needs landmarks, which haar does not find: use yunet")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Eyes, astuple(self)  # the words travel, not what was built of them
+        return FaceFinder, astuple(self)  # the words travel, not what was built of them
 
     @cached_property
     def detect(self) -> Detector:

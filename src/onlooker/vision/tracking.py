@@ -47,7 +47,7 @@ class Track:
         return ahead[0][0]
 
 
-class Tracks:
+class Tracker:
     """The tracks of all cameras; a track that misses more than a few frames is over."""
 
     def __init__(self, *, least_overlap: float = 0.3, patience: int = 2) -> None:

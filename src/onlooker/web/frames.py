@@ -24,7 +24,7 @@ from onlooker.core.records import Prediction
 from onlooker.home.home import Home
 from onlooker.recognition.enrolment import Detect, Features, Judge
 from onlooker.vision.pixels import lossless, thumbnail
-from onlooker.vision.tracking import Tracks
+from onlooker.vision.tracking import Tracker
 from onlooker.vision.types import FaceBox, Frame, Pixels, Refusal, Sighting
 
 STAGES = ("detect", "features", "learn")
@@ -220,7 +220,7 @@ class Sight:
         """Told every face without a name."""
         self.recent, self.stock = Recent(), Stock()
         self._one_each = one_each
-        self._tracks = Tracks()
+        self._tracks = Tracker()
         self._announced: OrderedDict[tuple[str, int], str | None] = OrderedDict()
 
     def faces(self, pixels: Pixels) -> list[Face]:

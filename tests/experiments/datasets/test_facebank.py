@@ -15,10 +15,10 @@ from onlooker.simulation.filming import Truth
 from onlooker.simulation.orl import pictures_of
 from onlooker.simulation.scenarios import write_dataset
 from onlooker.video.image_files import read_picture
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 from onlooker.vision.types import FaceBox, Frame
 
-EYES = Eyes()
+FINDER = FaceFinder()
 
 
 def crop_of(person, index):
@@ -54,7 +54,7 @@ def pictures(dataset):
 def bank(dataset, tmp_path_factory):
     """Where the faces of all pictures are kept already."""
     folder = tmp_path_factory.mktemp("bank")
-    find_faces(read_dataset(dataset).pictures, EYES, folder=folder)
+    find_faces(read_dataset(dataset).pictures, FINDER, folder=folder)
     return folder
 
 
@@ -76,18 +76,18 @@ def files_in(folder):
 
 
 def test_the_faces_are_what_the_eyes_see_in_the_pictures(pictures, bank):
-    found = find_faces(pictures, EYES, folder=bank)
+    found = find_faces(pictures, FINDER, folder=bank)
     assert [len(faces) for faces in found] == [1, 1, 0, 1, 1]
     for picture, faces in zip(pictures[:3], found[:3], strict=True):
         pixels = read_picture(picture.path)
-        assert tuple(face.box for face in faces) == EYES.detect(pixels)
+        assert tuple(face.box for face in faces) == FINDER.detect(pixels)
         for face in faces:
-            np.testing.assert_array_equal(face.vector, EYES.features(pixels, face.box))
+            np.testing.assert_array_equal(face.vector, FINDER.features(pixels, face.box))
 
 
 def test_a_crop_at_no_camera_gets_surroundings_and_the_face_stays_the_same(pictures, bank):
     for picture, (face,) in zip(
-        pictures[3:], find_faces(pictures, EYES, folder=bank)[3:], strict=True
+        pictures[3:], find_faces(pictures, FINDER, folder=bank)[3:], strict=True
     ):
         crop = read_picture(picture.path)
         height, width = crop.shape[:2]
@@ -99,7 +99,7 @@ def test_a_crop_at_no_camera_gets_surroundings_and_the_face_stays_the_same(pictu
 def test_nothing_is_looked_for_twice_and_nothing_else_is_left_behind(pictures, bank):
     before = files_in(bank)
     assert all(name.endswith(".npz") for name in before)
-    first, second = (find_faces(pictures, EYES, folder=bank) for _ in range(2))
+    first, second = (find_faces(pictures, FINDER, folder=bank) for _ in range(2))
     assert same(first, second)
     assert files_in(bank) == before
 
@@ -115,16 +115,16 @@ def copied(pictures, folder):
 def test_moved_pictures_are_known_by_what_is_in_them(pictures, bank, tmp_path):
     before = files_in(bank)
     moved = copied(pictures, tmp_path)
-    assert same(find_faces(moved, EYES, folder=bank), find_faces(pictures, EYES, folder=bank))
+    assert same(find_faces(moved, FINDER, folder=bank), find_faces(pictures, FINDER, folder=bank))
     assert files_in(bank) == before
 
 
 def test_another_picture_under_the_same_name_is_looked_at(pictures, bank, tmp_path):
     copies = copied(pictures, tmp_path)
-    before = find_faces(copies, EYES, folder=bank)
+    before = find_faces(copies, FINDER, folder=bank)
     files = files_in(bank)
     copies[0].path.write_bytes(pictures[1].path.read_bytes())
-    after = find_faces(copies, EYES, folder=bank)
+    after = find_faces(copies, FINDER, folder=bank)
     assert same(after, [before[1], *before[1:]])
     assert (after[0][0].vector != before[0][0].vector).any()
     assert len(files_in(bank)) == len(files) + 1
@@ -132,7 +132,7 @@ def test_another_picture_under_the_same_name_is_looked_at(pictures, bank, tmp_pa
 
 
 def test_other_eyes_look_again_and_say_what_they_refuse(pictures, bank):
-    strict = Eyes(min_size=200)
+    strict = FaceFinder(min_size=200)
     before = files_in(bank)
     found = find_faces(pictures, strict, folder=bank)
     assert len(files_in(bank)) == len(before) + 1
@@ -143,12 +143,12 @@ def test_other_eyes_look_again_and_say_what_they_refuse(pictures, bank):
 
 
 @pytest.mark.parametrize(
-    "other", [Eyes(size=256), Eyes(detector="haar"), Eyes(min_size=25)], ids=lambda eyes: eyes.tag
+    "other", [FaceFinder(size=256), FaceFinder(detector="haar"), FaceFinder(min_size=25)], ids=lambda finder: finder.tag
 )
 def test_whatever_decides_what_comes_out_decides_the_file(pictures, bank, other):
-    looks = [facebank.Look((pictures[0].path,), (False,), eyes, bank) for eyes in (EYES, other)]
+    looks = [facebank.Look((pictures[0].path,), (False,), finder, bank) for finder in (FINDER, other)]
     assert looks[0].file() != looks[1].file()
-    assert facebank.Look((pictures[0].path,), (True,), EYES, bank).file() != looks[0].file()
+    assert facebank.Look((pictures[0].path,), (True,), FINDER, bank).file() != looks[0].file()
 
 
 def test_one_error_names_all_pictures_that_cannot_be_read(pictures, tmp_path):
@@ -158,7 +158,7 @@ def test_one_error_names_all_pictures_that_cannot_be_read(pictures, tmp_path):
     names = ["broken.png", "empty.jpg", "folder.jpg", "gone.png"]
     bad = [Picture("walk", "door", None, at, tmp_path / name) for at, name in enumerate(names)]
     with pytest.raises(BadValue) as caught:
-        find_faces([*pictures[:1], *bad], EYES, folder=tmp_path / "cache")
+        find_faces([*pictures[:1], *bad], FINDER, folder=tmp_path / "cache")
     assert all(name in str(caught.value) for name in names)
     assert str(pictures[0].path) not in str(caught.value)
     assert not files_in(tmp_path / "cache")
@@ -167,8 +167,8 @@ def test_one_error_names_all_pictures_that_cannot_be_read(pictures, tmp_path):
 def test_damaged_files_are_written_anew(pictures, tmp_path, monkeypatch):
     monkeypatch.setattr(facebank, "CHUNK", 1)
     for each in pictures:
-        facebank.look_at(facebank.Look((each.path,), (not each.camera,), EYES, tmp_path))
-    found = find_faces(pictures, EYES, folder=tmp_path)
+        facebank.look_at(facebank.Look((each.path,), (not each.camera,), FINDER, tmp_path))
+    found = find_faces(pictures, FINDER, folder=tmp_path)
     files = sorted(tmp_path.iterdir())
     contents = [file.read_bytes() for file in files]
     half = len(contents[1]) // 2
@@ -181,7 +181,7 @@ def test_damaged_files_are_written_anew(pictures, tmp_path, monkeypatch):
     for file, content in zip(files, damaged, strict=False):
         file.write_bytes(content)
     untouched = files[4].stat().st_mtime_ns
-    assert same(find_faces(pictures, EYES, folder=tmp_path), found)
+    assert same(find_faces(pictures, FINDER, folder=tmp_path), found)
     assert sorted(tmp_path.iterdir()) == files
     assert files[4].stat().st_mtime_ns == untouched
     for file in files:
@@ -190,12 +190,12 @@ def test_damaged_files_are_written_anew(pictures, tmp_path, monkeypatch):
 
 
 def test_no_pictures_have_no_faces(tmp_path):
-    assert find_faces([], EYES, folder=tmp_path) == []
+    assert find_faces([], FINDER, folder=tmp_path) == []
     assert not files_in(tmp_path)
 
 
 def test_the_faces_are_kept_in_the_cache_of_the_user(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert faces_cache() == tmp_path / "onlooker" / "faces"
-    assert find_faces([], EYES) == []
+    assert find_faces([], FINDER) == []
     assert faces_cache().is_dir()

@@ -14,7 +14,7 @@ from onlooker.experiments.datasets.manifest import MANIFEST, read_dataset
 from onlooker.experiments.datasets.recording import Appender, Recorder, Stopped, clean
 from onlooker.simulation.scenarios import scenario, write_video
 from onlooker.video.sources import frames_from
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 from onlooker.vision.types import FaceBox, Frame, Refusal
 
 WALL = np.full((120, 160, 3), 90, np.uint8)
@@ -236,8 +236,8 @@ def test_a_film_is_recorded_as_it_was(tmp_path):
         questions.append(face.shape)
         return truths[seen[-1]].person
 
-    eyes = Eyes()
-    recorder = Recorder(tmp_path / "d", detect=eyes.detect, judge=eyes.judge, ask=ask)
+    finder = FaceFinder()
+    recorder = Recorder(tmp_path / "d", detect=finder.detect, judge=finder.judge, ask=ask)
     with frames_from(f"hall={tmp_path / 'film.mp4'}") as frames:
         for frame in frames:
             seen.append(frame.index)

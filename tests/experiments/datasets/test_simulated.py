@@ -10,7 +10,7 @@ from onlooker.experiments.datasets.manifest import MANIFEST, read_dataset
 from onlooker.experiments.datasets.simulated import simulated_dataset, write_simulated
 from onlooker.simulation.scenarios import scenario
 from onlooker.video.image_files import read_picture
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def test_pictures_show_what_the_camera_saw():
 def test_the_crowd_has_faces_as_experiments_look_for_them(tmp_path):
     crowd = read_dataset(simulated_dataset(0, frames=1)).crowd
     paths = tuple(each.path for each in crowd)
-    look = Look(paths, (True,) * len(paths), Eyes(), tmp_path)
+    look = Look(paths, (True,) * len(paths), FaceFinder(), tmp_path)
     assert look_at(look) == []
     assert all(len(faces) == 1 and faces[0].vector is not None for faces in _read(look.file()))
 

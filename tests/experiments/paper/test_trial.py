@@ -116,7 +116,7 @@ def test_the_bandwidth_of_the_features_unless_another_is_given(folder):
     trial = Trial(folder, "walk", "nearest", 1e-6)
     assert trial.kernel.bandwidth == trials.BANDWIDTHS["pixels"]
     assert replace(trial, bandwidth=0.1).kernel.bandwidth == 0.1
-    assert trial.kernel.distance == trial.eyes.features.distance
+    assert trial.kernel.distance == trial.finder.features.distance
 
 
 def test_every_method_can_be_named():

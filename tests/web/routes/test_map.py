@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from helpers.services import API, EYES, new_learner, scene, teach
+from helpers.services import API, FINDER, new_learner, scene, teach
 from onlooker.core.records import Vertices
 from onlooker.vision.pixels import psi
 from onlooker.vision.types import Frame
@@ -14,10 +14,10 @@ from onlooker.web.routes.map import LINKS, Chart
 
 def rows(count, seed=0):
     """Faces of a kind in a few clusters that the kernel of pixels links."""
-    rng, side = np.random.default_rng(seed), EYES.features.side
+    rng, side = np.random.default_rng(seed), FINDER.features.side
     centers = rng.uniform(0.3, 0.7, size=(8, side * side))
     near = centers[rng.integers(8, size=count)] + rng.normal(0, 0.02, size=(count, side * side))
-    return (near * np.sqrt(psi(side, EYES.features.spread))).astype(np.float32)
+    return (near * np.sqrt(psi(side, FINDER.features.spread))).astype(np.float32)
 
 
 def vertices(vectors, ids=None):
@@ -91,7 +91,7 @@ def test_the_map_shows_who_is_known_and_is_not_sent_twice(client, station):
 
 def test_five_hundred_faces_do_not_make_a_camera_wait():
     kernel, vectors = new_learner().kernel, rows(500)
-    assert EYES.features.side**2 == vectors.shape[1]
+    assert FINDER.features.side**2 == vectors.shape[1]
     chart = Chart()
     chart.links(vertices(vectors[:499]), kernel)
     begun = time.perf_counter()

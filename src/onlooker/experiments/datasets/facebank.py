@@ -1,7 +1,7 @@
 """The faces in many pictures, found once: kept on disk by the contents of the pictures.
 
 Pictures are taken in chunks. A chunk's file is named after the SHA-256 of its pictures and of the
-eyes that looked at them, so nothing is detected twice, and nothing stale is ever used.
+finder that looked at them, so nothing is detected twice, and nothing stale is ever used.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from onlooker.experiments.datasets.manifest import Picture, refuse
 from onlooker.experiments.parallel import spread
 from onlooker.video.image_files import read_picture
 from onlooker.vision.embedding import CannotAlign
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 from onlooker.vision.models import cache_folder
 from onlooker.vision.types import FaceBox, Pixels
 
@@ -47,12 +47,12 @@ class Look:
 
     paths: tuple[Path, ...]
     cropped: tuple[bool, ...]
-    eyes: Eyes
+    finder: FaceFinder
     folder: Path = field(compare=False)
 
     def file(self) -> Path:
         """Where the faces are kept."""
-        digest = hashlib.sha256(f"{VERSION}\n{self.eyes.tag}\n".encode())
+        digest = hashlib.sha256(f"{VERSION}\n{self.finder.tag}\n".encode())
         for path, cropped in zip(self.paths, self.cropped, strict=True):
             digest.update(b"cropped" if cropped else b"whole")
             digest.update(hashlib.sha256(_contents(path)).digest())
@@ -65,7 +65,7 @@ def faces_cache() -> Path:
 
 
 def find_faces(
-    pictures: Sequence[Picture], eyes: Eyes, *, folder: Path | None = None
+    pictures: Sequence[Picture], finder: FaceFinder, *, folder: Path | None = None
 ) -> list[list[Face]]:
     """The faces of each picture, largest first. What cannot be read is one error that lists all."""
     folder = folder or faces_cache()
@@ -75,7 +75,7 @@ def find_faces(
         Look(
             tuple(each.path for each in chunk),
             tuple(not each.camera for each in chunk),
-            eyes,
+            finder,
             folder,
         )
         for chunk in chunks
@@ -109,7 +109,7 @@ def look_at(look: Look) -> list[str]:
         try:
             pixels = read_picture(path)
             tight = cropped and max(pixels.shape[:2]) < CROP
-            found.append(_faces(_with_surroundings(pixels) if tight else pixels, look.eyes))
+            found.append(_faces(_with_surroundings(pixels) if tight else pixels, look.finder))
         except OnlookerError as error:
             problems.append(str(error))
     if not problems:
@@ -125,14 +125,14 @@ def _with_surroundings(crop: Pixels) -> Pixels:
     )
 
 
-def _faces(pixels: Pixels, eyes: Eyes) -> list[Face]:
+def _faces(pixels: Pixels, finder: FaceFinder) -> list[Face]:
     faces = []
-    for box in eyes.detect(pixels):
-        refusal = eyes.judge(pixels, box)
+    for box in finder.detect(pixels):
+        refusal = finder.judge(pixels, box)
         words, vector = str(refusal or ""), None
         if refusal is None:
             try:
-                vector = eyes.features(pixels, box)
+                vector = finder.features(pixels, box)
             except CannotAlign as error:
                 words = str(error)
         faces.append(Face(box, words, vector))

@@ -26,7 +26,7 @@ from onlooker.core.errors import BadValue
 from onlooker.experiments.datasets.manifest import COLUMNS, MANIFEST, read_dataset
 from onlooker.recognition.enrolment import Detect, Judge
 from onlooker.recognition.pipeline import undisturbed
-from onlooker.vision.tracking import Tracks
+from onlooker.vision.tracking import Tracker
 from onlooker.vision.types import FaceBox, Frame, Pixels
 
 ASIDE = "faces"
@@ -186,7 +186,7 @@ class Recorder:
         self._out, self._recording = Appender(folder), name
         self._every = int(as_number("every", every, least=1, whole=True))
         self._detect, self._judge, self._ask = detect, judge, ask
-        self._tracks = Tracks()
+        self._tracks = Tracker()
         self._seen: Counter[str] = Counter()
         self._first: dict[str, int] = {}
         self._known: dict[int, _Known] = {}

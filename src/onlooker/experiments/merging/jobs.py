@@ -115,7 +115,7 @@ def _digest(learner: OnlineHarmonicLearner) -> bytes:
 def first_camera(trial: Trial) -> tuple[str, list[Step]]:
     """The dataset's name, and what is seen where the labels are given."""
     dataset, recording, crowd = material(
-        trial.folder, trial.set, trial.eyes, trial.protocol.strangers
+        trial.folder, trial.set, trial.finder, trial.protocol.strangers
     )
     here = [found for found in recording if found[0].camera == recording[0][0].camera]
     steps = plan(here, crowd, trial.protocol)
@@ -134,7 +134,7 @@ def _row(
 ) -> Row:
     trial, vertices, score = job.trial, learner.vertices(), judged(said)
     return Row(
-        dataset=dataset, set=trial.set, camera=camera, features=trial.eyes.kind,
+        dataset=dataset, set=trial.set, camera=camera, features=trial.finder.kind,
         method=trial.method, deal=job.deal, learner=which, cutoff=trial.cutoff,
         bandwidth=trial.kernel.bandwidth, seed=trial.protocol.seed, n_g=trial.n_g,
         view=learner.max_vertices, labels=len(vertices.ids) - vertices.names.count(None),

@@ -64,7 +64,7 @@ def answers(job: Job) -> list[Names]:
 
 
 def _steps(trial: Trial) -> list[Step]:
-    _, recording, crowd = material(trial.folder, trial.set, trial.eyes, trial.protocol.strangers)
+    _, recording, crowd = material(trial.folder, trial.set, trial.finder, trial.protocol.strangers)
     return plan(recording, crowd, trial.protocol)
 
 

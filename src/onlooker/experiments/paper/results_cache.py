@@ -43,7 +43,7 @@ def kept(trial: Trial) -> Path:
     """Where the rows of a trial are, or will be."""
     settings = asdict(trial)
     settings["folder"] = _digest(trial.folder)
-    settings["eyes"] = trial.eyes.tag
+    settings["finder"] = trial.finder.tag
     text = json.dumps([fingerprint(), settings], sort_keys=True)
     return cache_folder().parent / "rows" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
 

@@ -12,7 +12,7 @@ from onlooker.experiments.datasets.simulated import simulated_datasets
 from onlooker.experiments.paper.methods import METHODS
 from onlooker.experiments.paper.protocol import Labeling, Protocol, plan
 from onlooker.experiments.paper.trial import Trial, material
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 
 CUTOFFS = (1e-1, 1e-2, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
 
@@ -23,7 +23,7 @@ class Setup:
 
     data: Path | None = None
     """A folder of real frames; simulated cameras unless given, another cast for each seed."""
-    eyes: Eyes = field(default_factory=Eyes)
+    finder: FaceFinder = field(default_factory=FaceFinder)
     seeds: int = 3
     methods: tuple[str, ...] = tuple(METHODS)
     cutoffs: tuple[float, ...] = CUTOFFS
@@ -79,7 +79,7 @@ class Setup:
                 name,
                 method,
                 cutoff,
-                self.eyes,
+                self.finder,
                 Protocol(
                     seed,
                     self.people if people is None else people,
@@ -102,10 +102,10 @@ class Setup:
         for folder in dict.fromkeys(self.folders):
             dataset = read_dataset(folder)
             find_faces(
-                [each for each in dataset.pictures if self._used(dataset, each.set)], self.eyes
+                [each for each in dataset.pictures if self._used(dataset, each.set)], self.finder
             )
             for name in self.names:
-                _, recording, crowd = material(folder, name, self.eyes, self.strangers)
+                _, recording, crowd = material(folder, name, self.finder, self.strangers)
                 plan(recording, crowd, Protocol(0, self.people, self.strangers, self.labeling))
 
     def _used(self, dataset: Dataset, name: str) -> bool:

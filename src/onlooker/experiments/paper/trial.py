@@ -13,7 +13,7 @@ from onlooker.experiments.datasets.facebank import find_faces
 from onlooker.experiments.datasets.manifest import read_dataset
 from onlooker.experiments.paper.methods import METHODS, Names
 from onlooker.experiments.paper.protocol import Found, Protocol, Step, plan
-from onlooker.vision.finder import Eyes
+from onlooker.vision.finder import FaceFinder
 
 BANDWIDTHS = {"pixels": 0.025, "embedding": 0.2}
 """The paper's heat parameter, and the one at which strangers' embeddings are as dissimilar."""
@@ -56,7 +56,7 @@ class Trial:
     set: str
     method: str
     cutoff: float
-    eyes: Eyes = field(default_factory=Eyes)
+    finder: FaceFinder = field(default_factory=FaceFinder)
     protocol: Protocol = field(default_factory=Protocol)
     bandwidth: float | None = None
     n_g: int = 500
@@ -66,13 +66,13 @@ class Trial:
     @property
     def kernel(self) -> HeatKernel:
         """Of the features' distance."""
-        bandwidth = self.bandwidth or BANDWIDTHS[self.eyes.kind]
-        return HeatKernel(bandwidth, self.cutoff, self.eyes.features.distance)
+        bandwidth = self.bandwidth or BANDWIDTHS[self.finder.kind]
+        return HeatKernel(bandwidth, self.cutoff, self.finder.features.distance)
 
 
 def run(trial: Trial) -> list[Row]:
     """One row a camera."""
-    name, recording, crowd = material(trial.folder, trial.set, trial.eyes, trial.protocol.strangers)
+    name, recording, crowd = material(trial.folder, trial.set, trial.finder, trial.protocol.strangers)
     steps = plan(recording, crowd, trial.protocol)
     if not trial.every_face:
         steps = [
@@ -88,13 +88,13 @@ def run(trial: Trial) -> list[Row]:
             set=trial.set,
             camera=camera,
             method=trial.method,
-            features=trial.eyes.kind,
+            features=trial.finder.kind,
             cutoff=trial.cutoff,
             bandwidth=kernel.bandwidth,
             sink=10 * trial.cutoff,
             n_g=trial.n_g,
             seed=trial.protocol.seed,
-            detector=trial.eyes.detector,
+            detector=trial.finder.detector,
             strangers=trial.protocol.strangers,
             precision=score.precision,
             recall=score.recall,
@@ -110,7 +110,7 @@ def run(trial: Trial) -> list[Row]:
 
 @lru_cache(maxsize=3)
 def material(
-    folder: Path, name: str, eyes: Eyes, strangers: int
+    folder: Path, name: str, finder: FaceFinder, strangers: int
 ) -> tuple[str, list[Found], list[Found]]:
     """The dataset's name, and the faces of a set and of the crowd (if there are strangers)."""
     dataset = read_dataset(folder)
@@ -118,8 +118,8 @@ def material(
     crowd = dataset.crowd if strangers else ()
     return (
         dataset.name,
-        list(zip(pictures, find_faces(pictures, eyes), strict=True)),
-        list(zip(crowd, find_faces(crowd, eyes), strict=True)),
+        list(zip(pictures, find_faces(pictures, finder), strict=True)),
+        list(zip(crowd, find_faces(crowd, finder), strict=True)),
     )
 
 
