@@ -48,6 +48,7 @@ from references import seconds
 from rich.console import Console
 from rich.table import Table
 from step import steady_learner
+from streams import Crowd
 
 from onlooker import OnlineHarmonicLearner
 from onlooker.cluster.messages import Example, Recipe
@@ -55,7 +56,6 @@ from onlooker.cluster.ray_site import RayLine, SiteActor, SitePlan, told
 from onlooker.cluster.sender import Sender
 from onlooker.home.home import Home
 from onlooker.home.retention import Keeping
-from streams import Crowd
 
 Row = dict[str, Any]
 KEEPING = Keeping(snapshot_every=10**9)

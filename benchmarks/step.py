@@ -28,10 +28,10 @@ from references import (
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
+from streams import Crowd
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.experiments.paper.literal import literal_figure
-from streams import Crowd
 
 Row = dict[str, Any]
 

@@ -28,13 +28,13 @@ from references import seconds
 from rich.console import Console
 from rich.table import Table
 from step import steady_learner
+from streams import Crowd
 
 from onlooker import OnlineHarmonicLearner, Prediction
 from onlooker.home.album import PNG
 from onlooker.home.events import digest
 from onlooker.home.home import Home
 from onlooker.home.retention import Keeping
-from streams import Crowd
 
 Row = dict[str, Any]
 KEEPING = Keeping(snapshot_every=10**9)

@@ -113,7 +113,7 @@ def test_a_face_that_was_called_wrong_is_not_taught_again_but_a_new_one_is(tmp_p
 def test_who_is_labeled_again_after_a_forgetting_is_known_again(tmp_path, people, capsys):
     with started(tmp_path / "home", people) as station:
         done(station, lambda home: home.forget("ana"))
-        face = station.sight.one_face(scene(1, 5))
+        face = station.recognizer.one_face(scene(1, 5))
         done(station, lambda home: home.teach(face.vector, "ana"))
     (people / "ana" / "new.png").write_bytes(photo(1, 4))
     with started(tmp_path / "home", people) as station:

@@ -11,7 +11,7 @@ from onlooker.strangers.book import Visitors
 from onlooker.vision.finder import FaceFinder
 from onlooker.web.app import create_app
 from onlooker.web.auth import Door, Guard, Token
-from onlooker.web.frames import Sight
+from onlooker.web.frames import LiveRecognizer
 from onlooker.web.service import Station
 
 FINDER = FaceFinder()
@@ -41,11 +41,11 @@ def new_learner():
 
 
 def station_in(folder, **options):
-    sight = Sight(detect=FINDER.detect, features=FINDER.features, judge=FINDER.judge)
+    recognizer = LiveRecognizer(detect=FINDER.detect, features=FINDER.features, judge=FINDER.judge)
     return Station(
         lambda: Home(folder, new_learner=new_learner),
         lambda home: Visitors(home, folder),
-        sight,
+        recognizer,
         **options,
     )
 

@@ -13,7 +13,7 @@ from helpers.services import FINDER
 from helpers.waiting import eventually
 from onlooker.home.home import Home
 from onlooker.strangers.book import Visitors
-from onlooker.web.frames import Sight
+from onlooker.web.frames import LiveRecognizer
 from onlooker.web.service import Station
 
 MARKUP = '<img src=x onerror=alert(1)> & <b>"Zoë"</b>'
@@ -117,11 +117,11 @@ def test_two_hundred_people(empty, visit):
 
 def simple_station(folder, **options):
     """A home of short vectors: ten thousand events of real faces take their time."""
-    sight = Sight(detect=FINDER.detect, features=FINDER.features, judge=FINDER.judge)
+    recognizer = LiveRecognizer(detect=FINDER.detect, features=FINDER.features, judge=FINDER.judge)
     return Station(
         lambda: Home(folder, new_learner=small_learner),
         lambda home: Visitors(home, folder),
-        sight,
+        recognizer,
         **options,
     )
 

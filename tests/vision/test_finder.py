@@ -75,7 +75,11 @@ def _no_file(tmp_path, monkeypatch):
         ({}, {}, FaceFinder()),
         ({"ONLOOKER_SIZE": "640"}, {}, FaceFinder(size=640)),
         ({"ONLOOKER_MIN_SIZE": "40"}, {}, FaceFinder(min_size=40)),
-        ({}, {"detector": "haar"}, FaceFinder(detector="haar", size=None)),  # as in the paper: full size
+        (
+            {},
+            {"detector": "haar"},
+            FaceFinder(detector="haar", size=None),
+        ),  # as in the paper: full size
         ({"ONLOOKER_SIZE": "320"}, {"detector": "haar"}, FaceFinder(detector="haar", size=320)),
         (
             {"ONLOOKER_EMBEDDING": "sface"},

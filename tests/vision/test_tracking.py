@@ -83,7 +83,7 @@ def test_a_camera_that_left_has_no_tracks_and_the_others_keep_theirs():
     tracks = Tracker()
     gone = tracks.follow("door", 0, [moved(0)])[0].number
     stays = tracks.follow("hall", 0, [moved(0)])[0].number
-    tracks.left("door")
-    tracks.left("never there")
+    tracks.camera_removed("door")
+    tracks.camera_removed("never there")
     assert tracks.follow("door", 1, [moved(0)])[0].number not in (gone, stays)
     assert tracks.follow("hall", 1, [moved(0)])[0].number == stays

@@ -262,15 +262,15 @@ def test_a_removed_camera_leaves_nothing_behind(started, webcam):
 
 def held(station):
     """How much is remembered by camera."""
-    sight, accounts = station.sight, station.accounts
+    recognizer, frame_stats = station.recognizer, station.frame_stats
     return {
-        "tracks": dict(sight._tracks._current),
-        "announced": dict(sight._announced),
-        "recent": len(sight.recent),
+        "tracks": dict(recognizer._tracks._current),
+        "announced": dict(recognizer._announced),
+        "recent": len(recognizer.recent),
         "views": dict(station.views._newest),
-        "counts": dict(accounts.counts),
-        "seconds": dict(accounts.seconds),
-        "lately": dict(accounts._lately),
+        "counts": dict(frame_stats.counts),
+        "seconds": dict(frame_stats.seconds),
+        "lately": dict(frame_stats._lately),
         "cameras": station.names,
         "listeners": station.hub.listeners,
     }

@@ -220,14 +220,14 @@ def test_a_picture_of_anything_is_no_server_error(client):
 
 
 def test_one_odd_frame_does_not_end_a_camera(station, client, film, monkeypatch):
-    see, frames = station.sight.see, itertools.count()
+    see, frames = station.recognizer.see, itertools.count()
 
     def moody(home, frame):
         if next(frames) % 2:
             raise RuntimeError("odd")
         return see(home, frame)
 
-    monkeypatch.setattr(station.sight, "see", moody)
+    monkeypatch.setattr(station.recognizer, "see", moody)
     client.post(f"{API}/cameras", json={"source": str(film), "name": "door"})
     state = eventually(lambda: (s := state_of(client, "door"))["state"] == "ended" and s)
     assert state["frames"] > 2

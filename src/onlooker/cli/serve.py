@@ -39,7 +39,7 @@ from onlooker.home.taught import Register
 from onlooker.recognition.enrolment import Enrolment, Example, people_in
 from onlooker.strangers.book import Visitors
 from onlooker.vision.finder import FaceFinder
-from onlooker.web.frames import Sight
+from onlooker.web.frames import LiveRecognizer
 from onlooker.web.server import share_one_heap
 from onlooker.web.service import Station
 
@@ -244,8 +244,11 @@ def opened_station(
     """A running station, closed however the block ends."""
     share_one_heap()
     finder, workshop = finder_from(chosen), Workshop(chosen)
-    sight = Sight(
-        detect=finder.detect, features=finder.features, judge=finder.judge, one_each=chosen["one_each"]
+    recognizer = LiveRecognizer(
+        detect=finder.detect,
+        features=finder.features,
+        judge=finder.judge,
+        one_each=chosen["one_each"],
     )
     folders = [existing_folder(folder, "recordings") for folder in folders]
     people = _enrolled(finder, workshop, chosen["people"])
@@ -271,7 +274,7 @@ def opened_station(
             Station(
                 open_home,
                 visitors,
-                sight,
+                recognizer,
                 folders=folders,
                 troubles=alerts.troubles,
                 camera_folder=home,
@@ -294,7 +297,9 @@ def _refuse_other_numbers(known: OnlineHarmonicLearner, chosen: Settings, home: 
             )
 
 
-def _enrolled(finder: FaceFinder, workshop: Workshop, folder: str | None) -> dict[str, list[Example]]:
+def _enrolled(
+    finder: FaceFinder, workshop: Workshop, folder: str | None
+) -> dict[str, list[Example]]:
     """Everybody in the folder; what is wrong with it is found before the home is changed."""
     if folder is None:
         return {}

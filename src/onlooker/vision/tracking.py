@@ -89,7 +89,7 @@ class Tracker:
             for track in tracks:
                 track.votes.clear()
 
-    def left(self, camera: str) -> None:
+    def camera_removed(self, camera: str) -> None:
         """A camera is gone, and its tracks with it."""
         self._current.pop(camera, None)
 

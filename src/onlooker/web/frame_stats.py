@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
 
-from onlooker.web.frames import STAGES, Looked
+from onlooker.web.frames import STAGES, FrameResult
 
 WINDOW = 10.0
 """Seconds over which a rate is told."""
 FRAMES = 600
-"""At most so many frames are looked back on."""
+"""Frames of a camera that are remembered at most."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Speed:
     seconds: dict[str, float]
 
 
-class Accounts:
+class FrameStats:
     """By camera; written and read from any thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -41,18 +41,18 @@ class Accounts:
         self._lately: dict[str, _Lately] = {}
         self._clock, self._lock = clock, Lock()
 
-    def add(self, looked: Looked, seconds: float) -> None:
+    def add(self, result: FrameResult, seconds: float) -> None:
         """One frame more."""
         with self._lock:
-            camera = looked.camera
+            camera = result.camera
             self.counts[camera, "frames"] += 1
             self.seconds[camera] += seconds
-            for sighting in looked.sightings:
+            for sighting in result.sightings:
                 named = "named" if sighting.name is not None else "unknown"
                 self.counts[camera, "refused" if sighting.refusal else named] += 1
             lately = self._lately.setdefault(camera, _Lately())
             lately.times.append(self._clock())
-            lately.stages.append((*(looked.seconds[stage] for stage in STAGES), seconds))
+            lately.stages.append((*(result.seconds[stage] for stage in STAGES), seconds))
 
     def totals(self) -> tuple[dict[tuple[str, str], int], dict[str, float]]:
         """Copies of counts and seconds as they are now."""
@@ -60,7 +60,7 @@ class Accounts:
             return dict(self.counts), dict(self.seconds)
 
     def speed(self, camera: str) -> Speed:
-        """How fast a camera is looked at."""
+        """Frames per second and seconds per frame of one camera, lately."""
         with self._lock:
             lately, now = self._lately.get(camera, _Lately()), self._clock()
             while lately.times and lately.times[0] < now - WINDOW:
@@ -72,7 +72,7 @@ class Accounts:
         means = [sum(column) / max(1, len(rows)) for column in columns]
         return Speed(len(rows) / span, dict(zip((*STAGES, "whole"), means, strict=True)))
 
-    def left(self, camera: str) -> None:
+    def camera_removed(self, camera: str) -> None:
         """A camera is gone, and its numbers with it."""
         with self._lock:
             self.seconds.pop(camera, None)

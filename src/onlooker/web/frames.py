@@ -31,7 +31,7 @@ STAGES = ("detect", "features", "learn")
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class FrameResult:
     """The faces of a frame, in one order in all columns."""
 
     camera: str
@@ -76,7 +76,7 @@ TRACKS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Remembered:
+class RecentFace:
     """The newest usable face of a track; a poor one only until there is a better."""
 
     sighting: Sighting
@@ -96,16 +96,16 @@ class Remembered:
         return lossless(self.pixels)
 
 
-class Recent:
+class RecentFaces:
     """By camera and track; belongs to the thread that owns the home."""
 
     def __init__(self) -> None:
-        self._faces: OrderedDict[tuple[str, int], Remembered] = OrderedDict()
+        self._faces: OrderedDict[tuple[str, int], RecentFace] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._faces)
 
-    def keep(self, face: Remembered) -> None:
+    def keep(self, face: RecentFace) -> None:
         """Take in the newest; the track that was not seen for longest gives way."""
         key = face.sighting.camera, face.sighting.track
         before = self._faces.pop(key, None)
@@ -114,7 +114,7 @@ class Recent:
         while len(self._faces) > TRACKS:
             self._faces.popitem(last=False)
 
-    def face(self, camera: str, track: int) -> Remembered:
+    def face(self, camera: str, track: int) -> RecentFace:
         """The face of a track, if it was seen lately."""
         found = self._faces.get((camera, track))
         if found is None:
@@ -128,24 +128,24 @@ class Recent:
             if face.sighting.name == name or (answer is not None and answer.label == name):
                 del self._faces[key]
 
-    def left(self, camera: str) -> None:
+    def camera_removed(self, camera: str) -> None:
         """Let go of all that a camera saw."""
         for key in [key for key in self._faces if key[0] == camera]:
             del self._faces[key]
 
 
-class Known(NamedTuple):
+class KnownCounts(NamedTuple):
     """How many faces were named by people, and how many examples were learned without a name."""
 
     labeled: int
     learned: int
 
 
-class Stock:
+class KnownCounter:
     """Belongs to the thread that owns the home; reading all vertices for a number is too slow."""
 
     def __init__(self) -> None:
-        self._known, self._sequence = Known(0, 0), -1
+        self._known, self._sequence = KnownCounts(0, 0), -1
 
     def watched(self, home: Home, before: int) -> None:
         """A face was shown when `before` was the newest event; if it was learned, count it."""
@@ -153,12 +153,12 @@ class Stock:
             self._known = self._known._replace(learned=self._known.learned + 1)
             self._sequence = home.sequence
 
-    def counted(self, home: Home) -> Known:
+    def counted(self, home: Home) -> KnownCounts:
         """How much is known now."""
         if self._sequence != home.sequence:
             known = home.vertices()
             labeled = sum(name is not None for name in known.names)
-            self._known = Known(labeled, int(known.multiplicities.sum()) - labeled)
+            self._known = KnownCounts(labeled, int(known.multiplicities.sum()) - labeled)
             self._sequence = home.sequence
         return self._known
 
@@ -182,7 +182,7 @@ class Strangers(Protocol):
         """A face that the learner does not know, and has not learned: the card it goes to."""
 
 
-class Told(NamedTuple):
+class Recognition(NamedTuple):
     """What became of a face: the answer, the vertex that stands for it, the stranger's card."""
 
     answer: Prediction | None
@@ -191,7 +191,7 @@ class Told(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Face:
+class MeasuredFace:
     """One face of a picture: its vector, or why it is too poor for one."""
 
     pixels: Pixels
@@ -204,7 +204,7 @@ class Face:
         return lossless(thumbnail(self.pixels, self.box))
 
 
-class Sight:
+class LiveRecognizer:
     """Detector, gate, features and tracks; belongs to the thread that owns the home."""
 
     def __init__(
@@ -217,17 +217,17 @@ class Sight:
     ) -> None:
         self._detect, self._features, self._judge = detect, features, judge
         self.strangers: Strangers | None = None
-        """Told every face without a name."""
-        self.recent, self.stock = Recent(), Stock()
+        """Recognition every face without a name."""
+        self.recent, self.stock = RecentFaces(), KnownCounter()
         self._one_each = one_each
         self._tracks = Tracker()
         self._announced: OrderedDict[tuple[str, int], str | None] = OrderedDict()
 
-    def faces(self, pixels: Pixels) -> list[Face]:
+    def faces(self, pixels: Pixels) -> list[MeasuredFace]:
         """Every face of a picture, the largest first."""
         return [self._measured(pixels, box) for box in self._detect(pixels)]
 
-    def one_face(self, pixels: Pixels) -> Face:
+    def one_face(self, pixels: Pixels) -> MeasuredFace:
         """The only face of a picture, if it is good enough to learn from."""
         found = self.faces(pixels)
         if len(found) != 1:
@@ -236,7 +236,7 @@ class Sight:
             raise BadValue(f"the face cannot be used, {found[0].refusal}")
         return found[0]
 
-    def see(self, home: Home, frame: Frame) -> Looked:
+    def see(self, home: Home, frame: Frame) -> FrameResult:
         """Name every face in a frame of a camera, and learn from those that were good enough."""
         watch = Stopwatch()
         with watch.timed("detect"):
@@ -253,10 +253,10 @@ class Sight:
             where = frame.camera, frame.index, frame.time, track.number, face.box
             sighting = Sighting(*where, track.name, answer, face.refusal)
             shown = thumbnail(frame.pixels, face.box)
-            self.recent.keep(Remembered(sighting, face.vector, shown, vertex, card))
+            self.recent.keep(RecentFace(sighting, face.vector, shown, vertex, card))
             self._announce(home, sighting)
             sightings.append(sighting)
-        return Looked(
+        return FrameResult(
             *(frame.camera, frame.index, frame.time, tuple(sightings)),
             vertices=tuple(one.vertex for one in told),
             cards=tuple(one.card for one in told),
@@ -272,27 +272,29 @@ class Sight:
             for track in [one for one, name in self._announced.items() if name == forgotten]:
                 del self._announced[track]
 
-    def left(self, camera: str) -> None:
+    def camera_removed(self, camera: str) -> None:
         """A camera is gone, and all that was remembered of it."""
-        self._tracks.left(camera)
-        self.recent.left(camera)
+        self._tracks.camera_removed(camera)
+        self.recent.camera_removed(camera)
         for track in [one for one in self._announced if one[0] == camera]:
             del self._announced[track]
 
-    def _measured(self, pixels: Pixels, box: FaceBox) -> Face:
+    def _measured(self, pixels: Pixels, box: FaceBox) -> MeasuredFace:
         refusal = self._judge(pixels, box)
-        return Face(pixels, box, refusal, None if refusal else self._features(pixels, box))
+        return MeasuredFace(pixels, box, refusal, None if refusal else self._features(pixels, box))
 
-    def _told(self, home: Home, frame: Frame, faces: Sequence[Face]) -> list[Told]:
+    def _told(self, home: Home, frame: Frame, faces: Sequence[MeasuredFace]) -> list[Recognition]:
         losers = self._losers(home, faces) if self._one_each else {}
         return [
-            Told(losers.get(at))
+            Recognition(losers.get(at))
             if face.vector is None or at in losers
             else self._learned(home, frame, face, face.vector)
             for at, face in enumerate(faces)
         ]
 
-    def _learned(self, home: Home, frame: Frame, face: Face, vector: NDArray[Any]) -> Told:
+    def _learned(
+        self, home: Home, frame: Frame, face: MeasuredFace, vector: NDArray[Any]
+    ) -> Recognition:
         """Show a good face to the learner; one that it names nobody, to who keeps strangers."""
         where: dict[str, Any] = {"camera": frame.camera, "frame": frame.index}
         before, card = home.sequence, None
@@ -302,9 +304,9 @@ class Sight:
         if answer.label is None and self.strangers is not None:
             quality = float(face.box.area)
             card = self.strangers.met(vector, **where, picture=face.png, quality=quality)
-        return Told(answer, vertex, card)
+        return Recognition(answer, vertex, card)
 
-    def _losers(self, home: Home, faces: Sequence[Face]) -> dict[int, Prediction]:
+    def _losers(self, home: Home, faces: Sequence[MeasuredFace]) -> dict[int, Prediction]:
         """The faces whose name a surer face in the same frame has, as nobody."""
         best: dict[str, tuple[float, int]] = {}
         guesses = {at: home.predict(f.vector) for at, f in enumerate(faces) if f.vector is not None}

@@ -19,7 +19,7 @@ from onlooker.home.people import merge, rename
 from onlooker.home.retention import Forgotten
 from onlooker.strangers.book import Visitors
 from onlooker.strangers.cards import Card
-from onlooker.web.frames import Face, Remembered
+from onlooker.web.frames import MeasuredFace, RecentFace
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class Deeds:
 
     # ---- faces
 
-    def teach(self, home: Home, face: Face, name: str) -> Taught:
+    def teach(self, home: Home, face: MeasuredFace, name: str) -> Taught:
         """A labeled face."""
         if face.vector is None:
             raise BadValue("the face is too poor to learn from")
@@ -247,7 +247,7 @@ class Deeds:
             undo = self._done(home, before)
         return Dropped(list(dropped), undo)
 
-    def label_seen(self, home: Home, face: Remembered, name: str) -> Taught:
+    def label_seen(self, home: Home, face: RecentFace, name: str) -> Taught:
         """Say who is on the screen. The stranger's card that the face went to is theirs, too."""
         before = home.sequence
         vertex = _taught(home, vector_of(face), name, face.png())
@@ -256,7 +256,7 @@ class Deeds:
                 self._people.keeper.settle(face.card, before)
         return Taught(vertex, self._done(home, before))
 
-    def wrong_seen(self, home: Home, face: Remembered) -> Dropped:
+    def wrong_seen(self, home: Home, face: RecentFace) -> Dropped:
         """Take back what was learned from the face on the screen."""
         if face.vertex is None:
             raise NothingLearned(
@@ -291,7 +291,7 @@ class Deeds:
         return before
 
 
-def vector_of(face: Remembered) -> NDArray[Any]:
+def vector_of(face: RecentFace) -> NDArray[Any]:
     """What the learner is asked with, if the face was good enough once."""
     if face.vector is None:
         raise BadValue(f"the face cannot be used, {face.refusal}; wait for a better look at it")

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from onlooker.core.records import Ending, Explanation, Prediction
 from onlooker.strangers.cards import Card
 from onlooker.vision.types import FaceBox, Refusal, Sighting
-from onlooker.web.frames import Looked
+from onlooker.web.frames import FrameResult
 
 LARGEST = 2**53 - 1
 """Numbers beyond are not the same in every language."""
@@ -326,16 +326,16 @@ class Result(Model):
     seconds: Seconds
 
     @classmethod
-    def of(cls, looked: Looked) -> "Result":
+    def of(cls, result: FrameResult) -> "Result":
         """From a look at a frame."""
-        columns = zip(looked.sightings, looked.vertices, looked.cards, strict=True)
+        columns = zip(result.sightings, result.vertices, result.cards, strict=True)
         return cls(
-            camera=looked.camera,
-            frame=looked.frame,
-            time=looked.time,
+            camera=result.camera,
+            frame=result.frame,
+            time=result.time,
             faces=[Seen.of(*column) for column in columns],
-            learned=looked.learned,
-            seconds=Seconds(**looked.seconds),
+            learned=result.learned,
+            seconds=Seconds(**result.seconds),
         )
 
 

@@ -27,11 +27,11 @@ from onlooker.web.cameras import (
     NotKept,
     as_camera_name,
 )
-from onlooker.web.frame_stats import Accounts
-from onlooker.web.frames import Looked, Sight
+from onlooker.web.frame_stats import FrameStats
+from onlooker.web.frames import FrameResult, LiveRecognizer
 from onlooker.web.home_thread import WAITING, Busy, Stopped, Worker
 from onlooker.web.people import Deeds, People
-from onlooker.web.views import View, Views
+from onlooker.web.views import FrameView, LatestViews
 
 
 @dataclass(slots=True)
@@ -75,7 +75,7 @@ class Station(Closing):
         self,
         open_home: Callable[[], Home],
         open_visitors: Callable[[Home], Visitors],
-        sight: Sight,
+        recognizer: LiveRecognizer,
         *,
         folders: Sequence[Path] = (),
         waiting: int = WAITING,
@@ -83,9 +83,9 @@ class Station(Closing):
         camera_folder: Path | None = None,
     ) -> None:
         self._troubles = troubles  # of whoever is told of strangers
-        self.sight, self.people, self.hub = sight, People(), Hub()
+        self.recognizer, self.people, self.hub = recognizer, People(), Hub()
         self.deeds = Deeds(self.people, self._changed)
-        self.accounts, self.views = Accounts(), Views()
+        self.frame_stats, self.views = FrameStats(), LatestViews()
         self.started = time.monotonic()
         self._guests: set[str] = set()
         self._lock = Lock()
@@ -111,7 +111,7 @@ class Station(Closing):
         self, open_home: Callable[[], Home], open_visitors: Callable[[Home], Visitors]
     ) -> Iterator[Home]:
         with open_home() as home, open_visitors(home) as visitors:
-            self.sight.strangers = self.people.visitors = visitors
+            self.recognizer.strangers = self.people.visitors = visitors
             self.facts = Facts.of(home)
             yield home
 
@@ -120,7 +120,7 @@ class Station(Closing):
 
     def _changed(self, forgotten: str | None) -> None:
         """Of the faces on the screens, ask again; of somebody forgotten, show no name either."""
-        self.sight.changed(forgotten)
+        self.recognizer.changed(forgotten)
         if forgotten is not None:
             self.views.clear()
 
@@ -147,18 +147,20 @@ class Station(Closing):
         """Look at a frame, and tell everybody what was seen; waits for it."""
         return list(self.look(frame).sightings)
 
-    def look(self, frame: Frame) -> Looked:
+    def look(self, frame: Frame) -> FrameResult:
         """The same, with all that is known of each face."""
-        sight, begun = self.sight, time.perf_counter()
-        looked = self.worker.ask(lambda home: sight.see(home, frame), patience=PATIENCE).result()
-        self.accounts.add(looked, time.perf_counter() - begun)
-        view = View(frame, looked)
+        recognizer, begun = self.recognizer, time.perf_counter()
+        result = self.worker.ask(
+            lambda home: recognizer.see(home, frame), patience=PATIENCE
+        ).result()
+        self.frame_stats.add(result, time.perf_counter() - begun)
+        view = FrameView(frame, result)
         self.views.put(view)
         self.hub.publish(live(frame.camera), view)
-        self.hub.publish(RESULTS, looked)
-        return looked
+        self.hub.publish(RESULTS, result)
+        return result
 
-    def latest(self, camera: str) -> View | None:
+    def latest(self, camera: str) -> FrameView | None:
         """The newest frame of a camera with what was seen in it; None before the first."""
         view = self.views.newest(camera)
         if view is None and camera not in self.names:
@@ -175,7 +177,7 @@ class Station(Closing):
     @property
     def camera_states(self) -> list[CameraState]:
         """How each camera is; one in a browser is watched as long as it sends."""
-        counts = self.accounts.counts
+        counts = self.frame_stats.counts
         with self._lock:
             guests = sorted(self._guests)
         return self.cameras.states + [
@@ -197,22 +199,22 @@ class Station(Closing):
         finally:
             with self._lock:
                 self._guests.discard(name)
-            self.left(name)
+            self.camera_removed(name)
 
     def remove_camera(self, name: str) -> None:
         """Stop watching a camera."""
         try:
             self.cameras.remove(name)
         except NotKept:
-            self.left(name)
+            self.camera_removed(name)
             raise
-        self.left(name)
+        self.camera_removed(name)
 
-    def left(self, camera: str) -> None:
+    def camera_removed(self, camera: str) -> None:
         """A camera is gone, and so are its picture, its numbers and its tracks."""
-        sight = self.sight
+        recognizer = self.recognizer
         with suppress(Busy, Stopped):
-            self.worker.ask(lambda home: sight.left(camera), patience=PATIENCE)
-        self.views.left(camera)
-        self.accounts.left(camera)
+            self.worker.ask(lambda home: recognizer.camera_removed(camera), patience=PATIENCE)
+        self.views.camera_removed(camera)
+        self.frame_stats.camera_removed(camera)
         self.hub.end(live(camera))

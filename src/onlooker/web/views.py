@@ -6,14 +6,14 @@ import cv2
 
 from onlooker.recognition.drawing import annotated
 from onlooker.vision.types import Frame, Pixels
-from onlooker.web.frames import Looked
+from onlooker.web.frames import FrameResult
 
 
-class View:
+class FrameView:
     """One frame and what was seen in it. A picture nobody looks at is never made."""
 
-    def __init__(self, frame: Frame, looked: Looked) -> None:
-        self.looked, self._frame = looked, frame
+    def __init__(self, frame: Frame, result: FrameResult) -> None:
+        self.result, self._frame = result, frame
         self._plain: bytes | None = None
         self._drawn: bytes | None = None
         self._lock = Lock()
@@ -29,28 +29,28 @@ class View:
         """The same with boxes and names."""
         with self._lock:
             if self._drawn is None:
-                self._drawn = as_jpeg(annotated(self._frame, list(self.looked.sightings)))
+                self._drawn = as_jpeg(annotated(self._frame, list(self.result.sightings)))
             return self._drawn
 
 
-class Views:
+class LatestViews:
     """The newest of each camera; may be asked from any thread."""
 
     def __init__(self) -> None:
-        self._newest: dict[str, View] = {}
+        self._newest: dict[str, FrameView] = {}
         self._lock = Lock()
 
-    def put(self, view: View) -> None:
+    def put(self, view: FrameView) -> None:
         """The one before is gone."""
         with self._lock:
-            self._newest[view.looked.camera] = view
+            self._newest[view.result.camera] = view
 
-    def newest(self, camera: str) -> View | None:
+    def newest(self, camera: str) -> FrameView | None:
         """None before the first."""
         with self._lock:
             return self._newest.get(camera)
 
-    def left(self, camera: str) -> None:
+    def camera_removed(self, camera: str) -> None:
         """The camera is gone."""
         with self._lock:
             self._newest.pop(camera, None)

@@ -143,10 +143,14 @@ def test_other_eyes_look_again_and_say_what_they_refuse(pictures, bank):
 
 
 @pytest.mark.parametrize(
-    "other", [FaceFinder(size=256), FaceFinder(detector="haar"), FaceFinder(min_size=25)], ids=lambda finder: finder.tag
+    "other",
+    [FaceFinder(size=256), FaceFinder(detector="haar"), FaceFinder(min_size=25)],
+    ids=lambda finder: finder.tag,
 )
 def test_whatever_decides_what_comes_out_decides_the_file(pictures, bank, other):
-    looks = [facebank.Look((pictures[0].path,), (False,), finder, bank) for finder in (FINDER, other)]
+    looks = [
+        facebank.Look((pictures[0].path,), (False,), finder, bank) for finder in (FINDER, other)
+    ]
     assert looks[0].file() != looks[1].file()
     assert facebank.Look((pictures[0].path,), (True,), FINDER, bank).file() != looks[0].file()
 

@@ -9,8 +9,8 @@ from onlooker.web.frames import TRACKS
 
 def show(station, person, index=0, *, camera="door", number=0, shift=0):
     """One frame; what came of its only face."""
-    looked = station.look(Frame(camera, index, index / 12, scene(person, number, shift)))
-    return looked.sightings[0].track, looked.vertices[0], looked.cards[0]
+    result = station.look(Frame(camera, index, index / 12, scene(person, number, shift)))
+    return result.sightings[0].track, result.vertices[0], result.cards[0]
 
 
 def test_why_is_told_of_a_face_on_the_screen(client, station):
@@ -37,8 +37,8 @@ def test_a_stranger_on_the_screen_gets_a_name_and_the_card_goes(client, station)
     assert (taught["person"]["name"], taught["person"]["labeled"]) == ("ana", 1)
     assert recognized(client, 1) == "ana"
     assert client.get(f"{API}/strangers").json() == []
-    looked = station.look(Frame("door", 1, 0.1, scene(1)))
-    assert (looked.sightings[0].track, looked.sightings[0].name) == (track, "ana")
+    result = station.look(Frame("door", 1, 0.1, scene(1)))
+    assert (result.sightings[0].track, result.sightings[0].name) == (track, "ana")
     assert client.post(f"{API}/undo", json={"to": taught["undo"]}).status_code == 200
     (back,) = client.get(f"{API}/strangers").json()
     assert (back["card"], back["count"]) == (card, 1)
@@ -68,7 +68,7 @@ def test_a_track_of_long_ago_is_not_remembered(client, station, what):
     first, _, _ = show(station, 1)
     for number in range(TRACKS):
         show(station, 1, 10 + 10 * number)  # so far apart that each is a track of its own
-    assert len(station.sight.recent) == TRACKS
+    assert len(station.recognizer.recent) == TRACKS
     answer = client.get(f"{API}/seen/door/{first}/{what}")
     assert answer.status_code == 404
     assert "not seen lately" in answer.json()["detail"]
@@ -76,11 +76,11 @@ def test_a_track_of_long_ago_is_not_remembered(client, station, what):
 
 def test_a_poor_face_is_told_so(client, station):
     dark = scene(1) // 12
-    looked = station.look(Frame("door", 0, 0.0, dark))
-    if not looked.sightings:
+    result = station.look(Frame("door", 0, 0.0, dark))
+    if not result.sightings:
         pytest.skip("the detector does not even find it")
-    assert looked.sightings[0].refusal is not None
-    track = looked.sightings[0].track
+    assert result.sightings[0].refusal is not None
+    track = result.sightings[0].track
     answer = client.post(f"{API}/seen/door/{track}/label", json={"name": "ana"})
     assert answer.status_code == 422
     assert "cannot be used" in answer.json()["detail"]
@@ -97,8 +97,8 @@ def test_who_is_forgotten_is_not_remembered_on_the_screen_either(client, station
     assert client.get(f"{API}/seen/door/{hers}/picture").status_code == 404
     assert client.get(f"{API}/seen/yard/{his}/picture").status_code == 200
     assert station.views.newest("door") is None  # the picture with the name on it
-    looked = station.look(Frame("door", 1, 0.1, scene(1, shift=1)))
-    assert looked.sightings[0].name is None  # nor do the track's old votes say it again
+    result = station.look(Frame("door", 1, 0.1, scene(1, shift=1)))
+    assert result.sightings[0].name is None  # nor do the track's old votes say it again
 
 
 def test_a_name_that_is_none_is_refused(client, station):

@@ -72,7 +72,9 @@ class Trial:
 
 def run(trial: Trial) -> list[Row]:
     """One row a camera."""
-    name, recording, crowd = material(trial.folder, trial.set, trial.finder, trial.protocol.strangers)
+    name, recording, crowd = material(
+        trial.folder, trial.set, trial.finder, trial.protocol.strangers
+    )
     steps = plan(recording, crowd, trial.protocol)
     if not trial.every_face:
         steps = [

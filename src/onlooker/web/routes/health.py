@@ -41,7 +41,7 @@ def metrics(station: Station) -> str:
 
 def _lines(station: Station) -> Iterator[str]:
     health, states = station.health, station.camera_states
-    counts, seconds = station.accounts.totals()
+    counts, seconds = station.frame_stats.totals()
     faces = [
         ({"camera": camera, "as": kind}, number)
         for (camera, kind), number in counts.items()
@@ -148,7 +148,7 @@ def health_routes(station: Station) -> APIRouter:
         """How much is known, in a few numbers."""
 
         def act(home: Home) -> schemas.Summary:
-            known = station.sight.stock.counted(home)
+            known = station.recognizer.stock.counted(home)
             return schemas.Summary(
                 people=len(home.learner.names),
                 labeled=known.labeled,
@@ -201,7 +201,7 @@ def _health(station: Station) -> schemas.Health:
 
 
 def _camera(station: Station, camera: CameraState) -> schemas.CameraHealth:
-    speed = station.accounts.speed(camera.name)
+    speed = station.frame_stats.speed(camera.name)
     return schemas.CameraHealth(
         name=camera.name,
         state=camera.state,

@@ -16,7 +16,7 @@ from onlooker.web.broadcast import Subscription
 from onlooker.web.requests import decoded
 from onlooker.web.schemas import Problem, Result
 from onlooker.web.service import RESULTS, Station, live
-from onlooker.web.views import View
+from onlooker.web.views import FrameView
 
 BOUNDARY = "onlooker-frame"
 HEARTBEAT = 10.0
@@ -92,13 +92,13 @@ async def _frames_of(socket: WebSocket, station: Station, camera: str) -> None:
         await socket.send_text(result.model_dump_json())
 
 
-async def _show(socket: WebSocket, first: View | None, news: Subscription) -> None:
+async def _show(socket: WebSocket, first: FrameView | None, news: Subscription) -> None:
     """What was seen in a frame, and at once that very frame; who is slow misses some."""
     view = first
     while not news.closed:
         if view is not None:
             jpeg = await run_in_threadpool(view.plain)
-            await socket.send_text(Result.of(view.looked).model_dump_json())
+            await socket.send_text(Result.of(view.result).model_dump_json())
             await socket.send_bytes(jpeg)
         view = await news.take(60.0)
 

@@ -97,7 +97,7 @@ def face_routes(station: Station) -> APIRouter:
         pixels = await uploaded(request)
 
         def act(home: Home) -> schemas.Taught:
-            vertex, undo = deeds.teach(home, station.sight.one_face(pixels), name)
+            vertex, undo = deeds.teach(home, station.recognizer.one_face(pixels), name)
             person = schemas.Person.model_validate(people.person(home, name))
             return schemas.Taught(person=person, vertex=vertex, undo=undo)
 
@@ -137,7 +137,7 @@ def face_routes(station: Station) -> APIRouter:
 
 def asking_routes(station: Station) -> APIRouter:
     """Questions that change nothing."""
-    routes, people, sight = APIRouter(tags=["questions"]), station.people, station.sight
+    routes, people, recognizer = APIRouter(tags=["questions"]), station.people, station.recognizer
 
     @routes.post("/recognize", responses=problems(422), openapi_extra=UPLOAD)
     async def recognize(request: Request) -> list[schemas.Answer]:
@@ -151,7 +151,7 @@ def asking_routes(station: Station) -> APIRouter:
                     None if face.vector is None else home.predict(face.vector),
                     face.refusal,
                 )
-                for face in sight.faces(pixels)
+                for face in recognizer.faces(pixels)
             ]
 
         return await asked(station, act)
@@ -167,7 +167,7 @@ def asking_routes(station: Station) -> APIRouter:
                     box=schemas.Box.model_validate(face.box),
                     why=None if face.vector is None else explained(people, home, face.vector),
                 )
-                for face in sight.faces(pixels)
+                for face in recognizer.faces(pixels)
             ]
 
         return await asked(station, act)

@@ -20,7 +20,7 @@ Track = Annotated[Number, Path(description="The number of a track, as in the liv
 def seen_routes(station: Station) -> APIRouter:
     """Remembered in memory, for the latest tracks; never on the disk."""
     routes, people, deeds = APIRouter(tags=["seen"]), station.people, station.deeds
-    recent = station.sight.recent
+    recent = station.recognizer.recent
 
     @routes.get("/seen/{camera}/{track}/why", responses=problems(404, 422))
     async def why(camera: Camera, track: Track) -> schemas.WhySeen:
