@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, Self
 
 from onlooker.cluster.messages import Delivery, Example, Hello
 from onlooker.cluster.site import Site
 from onlooker.cluster.transport import Lost
-from onlooker.core.files import Closing
 from onlooker.home.database import StoreError
 
 
-class LocalSite(Closing):
+class LocalSite:
     """Runs a site in a thread of its own, which alone touches its home; a `Line` for senders."""
 
     def __init__(self, open_site: Callable[[], Site]) -> None:
@@ -21,6 +20,12 @@ class LocalSite(Closing):
         except BaseException:
             self._thread.shutdown()
             raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Let what was sent be answered, and close the site."""

@@ -1,33 +1,125 @@
-"""Things that are closed when the block ends in which they are used."""
+"""Replacing a file so that a crash leaves the old content or the new one, never a part of either.
 
-from abc import ABC, abstractmethod
-from types import TracebackType
-from typing import Self
+The new content goes to a temporary file in the same folder (a rename across file systems is a
+copy), is synced, and takes the name in one step. Then the folder is synced, because that is where
+the name is stored. A process that is killed leaves at most a file matching `TEMPORARY_FILES`.
+"""
+
+import errno
+import logging
+import os
+import stat
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+PathLike: TypeAlias = str | os.PathLike[str]
+Writer: TypeAlias = Callable[[BinaryIO], object]
+"""Writes the content into the file it is given; it need not flush or close it."""
+
+TEMPORARY_FILES = ".onlooker-*.tmp"
+"""Pattern of the names that unfinished files have."""
+OWNER_ONLY = stat.S_IRUSR | stat.S_IWUSR
 
 
-class Closing(ABC):
-    """Leaving the block closes it, however the block ends.
+def replace_file(path: PathLike, content: bytes | Writer, *, mode: int | None = None) -> None:
+    """Write a file as a whole, replacing what was there; an OSError leaves the old one in place.
 
-    >>> class Door(Closing):
-    ...     def close(self):
-    ...         print("closed")
-    >>> with Door():
-    ...     print("open")
-    open
-    closed
+    Without a mode an existing file keeps its own, and a new one is for its owner only, because
+    what is stored may be faces. A symbolic link is followed: replacing the link itself would leave
+    the real file as it was.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     replace_file(Path(folder, "names.txt"), b"ana")
+    ...     replace_file(Path(folder, "names.txt"), lambda file: file.write(b"ana, ben"))
+    ...     Path(folder, "names.txt").read_text(), len(os.listdir(folder))
+    ('ana, ben', 1)
     """
+    target = Path(os.path.realpath(path))
+    final_mode = _mode_of(target, mode)
+    descriptor, temporary = tempfile.mkstemp(prefix=".onlooker-", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if callable(content):
+                content(file)
+            else:
+                file.write(content)
+            file.flush()
+            os.chmod(temporary, final_mode)
+            os.fsync(file.fileno())  # the name must never refer to bytes that are not on the disk
+        move_into_place(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+def move_into_place(finished: PathLike, target: PathLike) -> None:
+    """Give a finished file or folder, already synced, its name on the same file system.
 
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of everything; a second time does nothing."""
+    A file of that name is replaced; a folder only if it is empty.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "model.part").touch()
+    ...     move_into_place(Path(folder, "model.part"), Path(folder, "model"))
+    ...     os.listdir(folder)
+    ['model']
+    """
+    os.replace(finished, target)
+    folder = Path(target).parent
+    try:
+        sync_folder(folder)
+    except OSError as error:  # complete and in place: too late to call it a failure
+        logging.getLogger("onlooker").warning("saved, but cannot sync %s: %s", folder, error)
+
+
+def sync_folder(folder: PathLike) -> None:
+    """Make the names in a folder, new or deleted, survive a power cut.
+
+    >>> sync_folder(tempfile.gettempdir())
+    """
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_temporary_files(folder: PathLike) -> None:
+    """Delete what a process left that was killed while it replaced a file in this folder.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, ".onlooker-1a2b3c.tmp").touch()
+    ...     remove_temporary_files(folder)
+    ...     os.listdir(folder)
+    []
+    """
+    for path in Path(folder).glob(TEMPORARY_FILES):
+        path.unlink(missing_ok=True)
+
+
+def refuse_irregular(path: PathLike) -> None:
+    """Refuse a folder, a device or a pipe; a missing file raises FileNotFoundError.
+
+    >>> refuse_irregular(tempfile.gettempdir())
+    Traceback (most recent call last):
+    IsADirectoryError: [Errno 21] it is a folder, not a file: '...'
+    """
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder, not a file", os.fspath(path))
+    if not stat.S_ISREG(mode):
+        message = "it is a device or a pipe, not a file"
+        raise OSError(errno.EINVAL, message, os.fspath(path))
+
+
+def _mode_of(target: Path, mode: int | None) -> int:
+    try:
+        refuse_irregular(target)
+    except FileNotFoundError:
+        return OWNER_ONLY if mode is None else mode
+    return stat.S_IMODE(os.stat(target).st_mode) if mode is None else mode

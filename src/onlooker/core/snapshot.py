@@ -13,18 +13,14 @@ why every size is checked against the size of the file before memory is asked fo
 
 import hashlib
 import json
-import logging
 import math
 import os
 import re
-import stat
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedReader
-from pathlib import Path
 from reprlib import repr as brief  # a hostile value must not fill the screen
 from typing import Any, TypeAlias
 
@@ -32,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.core.errors import SnapshotError
+from onlooker.core.files import refuse_irregular, replace_file
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 _Bytes: TypeAlias = bytes | memoryview
@@ -73,18 +70,23 @@ def write(
     for its owner's eyes only, since what people save may be faces. After an error the old file is
     as it was.
 
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(Path(folder, "door"), {"names": ["ana"]}, {"centers": np.zeros((2, 3))})
     ...     Path(folder, "door").read_bytes()[:19]
     b'onlooker snapshot 1'
     """
     with _errors_about("write", path, "check the folder, its permissions and the free space"):
-        _replace(Path(path), _encoded(header, arrays))
+        parts = _encoded(header, arrays)
+        replace_file(path, lambda file: [file.write(part) for part in parts])
 
 
 def read(path: str | os.PathLike[str], *, max_bytes: int = 4 << 30) -> Snapshot:
     """Header and arrays of a file that `write` made; anything less than whole is an error.
 
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(Path(folder, "door"), {"names": ["ana"]}, {"centers": np.zeros((2, 3))})
     ...     snapshot = read(Path(folder, "door"))
@@ -92,7 +94,7 @@ def read(path: str | os.PathLike[str], *, max_bytes: int = 4 << 30) -> Snapshot:
     ({'names': ['ana']}, (2, 3))
     """
     with _errors_about("read", path, "check the path and its permissions, or save one there first"):
-        _require_regular(os.stat(path))  # before opening: a pipe would make us wait forever
+        refuse_irregular(path)  # before opening: a pipe would make us wait forever
         with open(path, "rb") as file:
             return _decoded(file, max_bytes)
 
@@ -107,12 +109,6 @@ def _errors_about(verb: str, path: str | os.PathLike[str], advice: str) -> Itera
     except (OSError, ValueError) as error:  # a path with a null byte is a ValueError
         reason = getattr(error, "strerror", None) or error
         raise SnapshotError(f"cannot {verb} snapshot {path}: {reason}; {advice}") from error
-
-
-def _require_regular(status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a device or a pipe"
-        raise SnapshotError(f"it is {kind}, not a file; give the path of a file")
 
 
 def _damaged(what: str) -> SnapshotError:
@@ -176,48 +172,6 @@ def _header_bytes(document: dict[str, Json]) -> bytes:
             f"its header has {length} bytes, over {_MAX_HEADER}; use arrays instead"
         )
     return f"header {length:08d} bytes\n".encode() + raw.ljust(length - 1) + b"\n"
-
-
-def _replace(path: Path, parts: list[_Bytes]) -> None:
-    target = Path(os.path.realpath(path))  # replacing a link would leave the real file behind
-    mode = _mode_of(target)
-    descriptor, temporary = tempfile.mkstemp(prefix=".onlooker-", suffix=".tmp", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.chmod(temporary, mode)
-            os.fsync(file.fileno())  # the name must never point at bytes that are not on disk
-        os.replace(temporary, target)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise
-    _sync_folder(target.parent)
-
-
-def _mode_of(target: Path) -> int:
-    try:
-        status = os.stat(target)
-    except FileNotFoundError:
-        return stat.S_IRUSR | stat.S_IWUSR
-    _require_regular(status)
-    return stat.S_IMODE(status.st_mode)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name survive a power cut, where the system lets us."""
-    if os.name == "nt":  # folders cannot be opened there
-        return
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as error:  # the new file is whole and in place: too late to call it a failure
-        logging.getLogger("onlooker").warning("saved, but cannot sync %s: %s", folder, error)
 
 
 # Reading

@@ -20,12 +20,12 @@ from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from secrets import randbits
+from typing import Self
 
 from numpy.typing import ArrayLike
 
 from onlooker.core.checks import is_number
 from onlooker.core.errors import NotFound, SnapshotError
-from onlooker.core.files import Closing
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Explanation, Prediction, Vertices
 from onlooker.home.album import Album, as_png
@@ -106,7 +106,7 @@ def _tidy(durable: Durable, now: float) -> Tidied:
     return Tidied(sightings, erased.events, erased.snapshots)
 
 
-class Asked(Closing):
+class Asked:
     """The half of a home that teaches it nothing."""
 
     _chronicle: Chronicle
@@ -213,6 +213,12 @@ class Home(Asked):
         except BaseException:
             self._chronicle.close()
             raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Write a snapshot, so that the next start is quick, and let the next one in."""

@@ -20,14 +20,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlooker.core import snapshot
 from onlooker.core.errors import SnapshotError
-from onlooker.core.files import Closing
 from onlooker.core.graph import UNLABELED
 from onlooker.core.records import State
 from onlooker.core.similarity import HeatKernel
@@ -216,7 +215,7 @@ Alert: TypeAlias = Callable[[Mapping[str, Any]], object]
 """Hears of a new stranger: event, card, count, camera, frame, time."""
 
 
-class Visitors(Closing):
+class Visitors:
     """Strangers that last as long as their home says; call it from the home's thread.
 
     >>> import tempfile
@@ -253,6 +252,12 @@ class Visitors(Closing):
     def problems(self) -> list[str]:
         """What was found damaged or could not be done, in words."""
         return self._drawer.problems
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Write what is not written; before the home is closed, whose lock guards the file."""

@@ -10,10 +10,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from onlooker.core.errors import NotFound
-from onlooker.core.files import Closing
 from onlooker.home.home import Home
 from onlooker.home.retention import Health, Keeping
 from onlooker.strangers.book import Visitors
@@ -63,7 +62,7 @@ def live(camera: str) -> str:
     return f"live {camera}"
 
 
-class Station(Closing):
+class Station:
     """Everything that runs; close it, or leave the block, and the home has its snapshot.
 
     open_home and open_visitors are called in the thread that owns both from then on. In
@@ -99,6 +98,12 @@ class Station(Closing):
         # By now the home is open, and nobody else writes in its folder.
         file = CameraFile(camera_folder) if camera_folder is not None else None
         self.cameras = Cameras(self.show, folders, file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Send listeners home, let go of the cameras, and close the home."""
