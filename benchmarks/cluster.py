@@ -55,10 +55,10 @@ from onlooker.cluster.messages import Example, Recipe
 from onlooker.cluster.ray_site import RayLine, SiteActor, SitePlan, told
 from onlooker.cluster.sender import Sender
 from onlooker.home.home import Home
-from onlooker.home.retention import Keeping
+from onlooker.home.retention import RetentionPolicy
 
 Row = dict[str, Any]
-KEEPING = Keeping(snapshot_every=10**9)
+KEEPING = RetentionPolicy(snapshot_every=10**9)
 BATCH = 16
 TURNS = 11
 BLOCK = 32
@@ -119,7 +119,7 @@ def overhead(folder: Path, learner: OnlineHarmonicLearner, crowd: Crowd, steps: 
     learner.save(folder / "plain.state")
     plain = OnlineHarmonicLearner.load(folder / "plain.state")
     durable = Home(
-        adopted(folder / "durable", learner), new_learner=lambda: learner, keeping=KEEPING
+        adopted(folder / "durable", learner), new_learner=lambda: learner, retention=KEEPING
     )
     bare = ray.remote(Bare).options(num_cpus=0).remote()
     site = site_actor(SiteActor, "overhead", folder / "site", learner)

@@ -34,10 +34,10 @@ from onlooker import OnlineHarmonicLearner, Prediction
 from onlooker.home.album import PNG
 from onlooker.home.events import digest
 from onlooker.home.home import Home
-from onlooker.home.retention import Keeping
+from onlooker.home.retention import RetentionPolicy
 
 Row = dict[str, Any]
-KEEPING = Keeping(snapshot_every=10**9)
+KEEPING = RetentionPolicy(snapshot_every=10**9)
 PICTURE = PNG + np.random.default_rng(1).bytes(8000)
 """As large as the 96 x 96 pixels of a face are, losslessly."""
 
@@ -92,13 +92,13 @@ def written_bytes(home: Home) -> tuple[int, bool]:
 
 
 def accepts(folder: Path, learner: OnlineHarmonicLearner, crowd: Crowd, steps: int) -> Row:
-    """Durable accepts and bare inserts in turns, once the budget has long been full."""
+    """DurableLearner accepts and bare inserts in turns, once the budget has long been full."""
     learner.save(folder / "state")
     bare = Bare(folder / "bare.db")
     random = np.random.default_rng(0)
     kinds: dict[str, list[tuple[float, float, float]]] = {"stays": [], "passes": []}
     with Home(
-        folder / "home", new_learner=lambda: learner, adopt=folder / "state", keeping=KEEPING
+        folder / "home", new_learner=lambda: learner, adopt=folder / "state", retention=KEEPING
     ) as home:
         for number, (face, _) in enumerate(crowd.faces(steps, start=10**6)):
             part, whole, accepted = durable_accept(home, face, number)
@@ -126,7 +126,7 @@ def accepts(folder: Path, learner: OnlineHarmonicLearner, crowd: Crowd, steps: i
 def restart(folder: Path, learner: OnlineHarmonicLearner, crowd: Crowd, events: int) -> Row:
     """Open a home with so many events since its snapshot; watching them is timed on the way."""
     learner.save(folder / "state")
-    options = {"new_learner": lambda: learner, "keeping": KEEPING}
+    options = {"new_learner": lambda: learner, "retention": KEEPING}
     home = Home(folder / "home", adopt=folder / "state", **options)
     home._chronicle.store.run("PRAGMA synchronous = OFF")  # only to get there sooner
     observing = 0.0

@@ -19,7 +19,7 @@ from onlooker.alerts.mqtt import Broker, Mqtt
 from onlooker.alerts.queue import WAITING
 from onlooker.core.errors import BadValue
 from onlooker.home.home import Home
-from onlooker.strangers.book import Visitors
+from onlooker.strangers.book import StrangerBook
 
 ALERT = {"event": "stranger", "card": 3, "count": 1, "camera": "door", "frame": 7, "time": 5.25}
 ALERTS, PRESENCE = "onlooker/7f/stranger", "onlooker/7f/availability"
@@ -47,7 +47,7 @@ def test_a_new_stranger_arrives_once_with_all_that_is_known(broker, tmp_path):
         Home(folder, new_learner=small_learner) as home,
     ):
         mqtt = sender(broker.address)
-        with Visitors(home, folder, alert=mqtt, clock=lambda: 5.25) as visitors:
+        with StrangerBook(home, folder, alert=mqtt, clock=lambda: 5.25) as visitors:
             for frame in range(3):
                 visitors.met(np.zeros(LENGTH), camera="door", frame=frame)
         mqtt.close()

@@ -20,7 +20,7 @@ from onlooker.home.events import digest
 from onlooker.home.home import Home
 from onlooker.home.people import everybody, merge, rename
 from onlooker.home.reopen import reopen
-from onlooker.strangers.book import Visitors
+from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import face_distances
 from onlooker.vision.pixels import PixelFeatures
 
@@ -36,14 +36,14 @@ STRANGER = np.full(LENGTH, 40.0, np.float32)
 def home(tmp_path):
     """A home that knows two people, has seen them, and one stranger often."""
     folder = tmp_path / "home"
-    with Home(folder, new_learner=small_learner) as made, Visitors(made, folder) as visitors:
+    with Home(folder, new_learner=small_learner) as made, StrangerBook(made, folder) as visitors:
         for number, (x, name) in enumerate(stream(3, 60)):
             if number < 6:
                 made.teach(x, name, picture=png(number))
                 continue
             picture = png(number)
             seen = made.observe(x, camera="door", frame=number, picture=picture)
-            made.sighted(camera="door", frame=number, name=seen.label, vertex=seen.vertex)
+            made.record_sighting(camera="door", frame=number, name=seen.label, vertex=seen.vertex)
         for frame in range(5):
             visitors.met(STRANGER + frame / 100, camera="door", frame=frame, picture=png(99))
     return folder
@@ -184,7 +184,7 @@ def test_who_is_forgotten_leaves_no_card_from_the_time_before_they_had_a_name(ho
     """A card is made of a face that nobody knows, and stays when somebody is taught elsewhere."""
     known = STRANGER * 2
     needles = [(known + frame / 100).tobytes() for frame in range(5)] + [png(55)[-60:]]
-    with reopen(home, face_distances()) as opened, Visitors(opened, home) as visitors:
+    with reopen(home, face_distances()) as opened, StrangerBook(opened, home) as visitors:
         for frame in range(5):
             seen = known + frame / 100
             card = visitors.met(seen, camera="door", frame=frame, picture=png(55))
@@ -395,7 +395,7 @@ def test_an_import_does_not_move_into_a_folder_of_something_else(home, tmp_path)
 
 def test_a_backup_is_the_same_home(home, tmp_path):
     with reopen(home, face_distances()) as opened:
-        opened.tidy()
+        opened.expire()
     assert (home / "ballast").exists()
     (row,) = rows("backup", tmp_path / "copy", "--home", home)
     assert not (tmp_path / "copy" / "ballast").exists()

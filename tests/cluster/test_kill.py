@@ -18,11 +18,11 @@ import pytest
 
 from helpers.sites import RECIPE, example
 from onlooker.home.events import digest
-from onlooker.home.retention import Keeping
+from onlooker.home.retention import RetentionPolicy
 
 pytest.importorskip("ray")
 
-KEEPING = Keeping(snapshot_every=50)
+KEEPING = RetentionPolicy(snapshot_every=50)
 
 
 def undisturbed(site, count):

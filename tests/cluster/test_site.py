@@ -13,7 +13,7 @@ from onlooker.cluster.transport import Lost
 from onlooker.core.errors import BadValue, Incompatible
 from onlooker.home.database import NotSaved
 from onlooker.home.events import digest
-from onlooker.home.retention import Keeping
+from onlooker.home.retention import RetentionPolicy
 
 
 def numbered(number, site=0):
@@ -38,7 +38,7 @@ def killed(site):
 def test_batches_of_any_size_learn_what_single_examples_do(tmp_path):
     words = set()
     for size in (1, 7, 64):
-        site = Site("a", tmp_path / str(size), RECIPE, keeping=Keeping(snapshot_every=10))
+        site = Site("a", tmp_path / str(size), RECIPE, retention=RetentionPolicy(snapshot_every=10))
         session = site.hello("door").session
         for first in range(1, 121, size):
             batch = [numbered(number) for number in range(first, min(first + size, 121))]
@@ -131,7 +131,7 @@ def test_numbers_survive_a_forgetting_which_erases_the_journal(tmp_path):
 
 
 def test_a_batch_that_cannot_be_committed_leaves_no_trace(tmp_path):
-    site = Site("a", tmp_path, RECIPE, keeping=Keeping(retry_seconds=0))
+    site = Site("a", tmp_path, RECIPE, retention=RetentionPolicy(retry_seconds=0))
     session = site.hello("door").session
     site.receive("door", session, [numbered(n) for n in range(1, 21)], 0)
     before, event = digest(site.home.learner), site.home.sequence

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.home.home import Home
 from onlooker.simulation.orl import pictures_of
-from onlooker.strangers.book import Visitors
+from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import FaceFinder
 from onlooker.web.app import create_app
 from onlooker.web.auth import Door, Guard, Token
@@ -44,7 +44,7 @@ def station_in(folder, **options):
     recognizer = LiveRecognizer(detect=FINDER.detect, features=FINDER.features, judge=FINDER.judge)
     return Station(
         lambda: Home(folder, new_learner=new_learner),
-        lambda home: Visitors(home, folder),
+        lambda home: StrangerBook(home, folder),
         recognizer,
         **options,
     )

@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 
 from onlooker.core.records import Entry
-from onlooker.home.database import MIGRATIONS, NotSaved, Store, StoreDamaged, StoreError
-from onlooker.home.events import AT_ONCE, Event, Ledger, as_change, data_of, written
+from onlooker.home.database import MIGRATIONS, Database, HomeDamaged, HomeError, NotSaved
+from onlooker.home.events import AT_ONCE, Event, EventLog, as_change, data_of, written
 from onlooker.home.snapshots import to_keep
 
 
 @pytest.fixture
 def store(tmp_path):
-    one = Store(tmp_path / "onlooker.db")
+    one = Database(tmp_path / "onlooker.db")
     yield one
     one.close()
 
 
 @pytest.fixture
 def ledger(store):
-    return Ledger(store)
+    return EventLog(store)
 
 
 def event(sequence, kind="observe"):
@@ -49,33 +49,33 @@ def test_an_older_database_is_brought_up_to_date(tmp_path):
         connection.execute("PRAGMA user_version = 1")
         connection.execute("INSERT INTO meta VALUES ('kept', 7)")
     connection.close()
-    store = Store(path)
+    store = Database(path)
     assert store.noted("kept") == 7
     assert store.run("SELECT name FROM sqlite_master WHERE name = 'strangers'") == []
     store.close()
 
 
 def test_a_newer_database_is_refused(tmp_path):
-    Store(tmp_path / "onlooker.db").close()
+    Database(tmp_path / "onlooker.db").close()
     with sqlite3.connect(tmp_path / "onlooker.db") as connection:
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     connection.close()
-    with pytest.raises(StoreError, match="update Onlooker"):
-        Store(tmp_path / "onlooker.db")
+    with pytest.raises(HomeError, match="update Onlooker"):
+        Database(tmp_path / "onlooker.db")
 
 
 def test_a_migration_happens_once_and_as_a_whole(tmp_path, monkeypatch):
     path = tmp_path / "onlooker.db"
-    Store(path).close()
+    Database(path).close()
     broken = "CREATE TABLE extra (x); CREATE TABLE events (x)"
     monkeypatch.setattr("onlooker.home.database.MIGRATIONS", (*MIGRATIONS, broken))
-    with pytest.raises(StoreError, match="already exists"):
-        Store(path)
+    with pytest.raises(HomeError, match="already exists"):
+        Database(path)
     monkeypatch.setattr(
         "onlooker.home.database.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE extra (x)")
     )
     for _ in range(2):
-        store = Store(path)
+        store = Database(path)
         assert store.run("SELECT * FROM extra") == []
         store.close()
 
@@ -109,11 +109,11 @@ def test_what_is_read_before_a_page_that_cannot_be_is_not_lost(store, ledger, mo
         rows = whole(*arguments)
         yield next(rows)
         yield next(rows)
-        raise StoreDamaged("a page is malformed")
+        raise HomeDamaged("a page is malformed")
 
     monkeypatch.setattr(store, "each", torn)
     read = []
-    with pytest.raises(StoreDamaged):
+    with pytest.raises(HomeDamaged):
         read.extend(ledger.changes(0, 3))
     assert [sequence for sequence, _ in read] == [1, 2]
 
@@ -162,9 +162,9 @@ def test_a_damaged_vector_is_left_out(store, ledger, flip):
 def test_any_flipped_bit_of_a_stored_vector_is_seen(tmp_path):
     """SQLite's own check would let it pass."""
     path, vector = tmp_path / "onlooker.db", np.full(64, 0.3)
-    store = Store(path)
+    store = Database(path)
     with store.transaction():
-        Ledger(store).append(*with_vectors(1, {3: vector, 4: np.ones(64)}))
+        EventLog(store).append(*with_vectors(1, {3: vector, 4: np.ones(64)}))
     store.close()
     content = path.read_bytes()
     start = content.index(vector.tobytes())
@@ -172,9 +172,9 @@ def test_any_flipped_bit_of_a_stored_vector_is_seen(tmp_path):
         damaged = bytearray(content)
         damaged[at] ^= 8
         path.write_bytes(damaged)
-        store = Store(path)
+        store = Database(path)
         assert store.sound()
-        assert list(Ledger(store).vectors([1])) == [4]
+        assert list(EventLog(store).vectors([1])) == [4]
         store.close()
 
 
@@ -227,8 +227,8 @@ def test_a_long_journal_is_deleted_without_a_log_as_long(store, ledger, tmp_path
 
 def test_a_file_that_is_no_database_is_damaged(tmp_path):
     (tmp_path / "onlooker.db").write_bytes(b"not a database at all, but long enough" * 50)
-    with pytest.raises(StoreDamaged, match="not a database"):
-        Store(tmp_path / "onlooker.db")
+    with pytest.raises(HomeDamaged, match="not a database"):
+        Database(tmp_path / "onlooker.db")
 
 
 def test_numbers_are_noted(store):

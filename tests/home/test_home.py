@@ -19,13 +19,13 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from helpers.homes import QUANTIZERS, files_with, png, small_learner, stream
 from onlooker import OnlineHarmonicLearner
 from onlooker.core.errors import BadValue, Incompatible, LabelConflict, NotFound
-from onlooker.home.database import NotSaved, StoreDamaged, StoreError
+from onlooker.home.database import HomeDamaged, HomeError, NotSaved
 from onlooker.home.disk import Ballast, HomeInUse
-from onlooker.home.events import Ledger, digest
+from onlooker.home.events import EventLog, digest
 from onlooker.home.home import Home
-from onlooker.home.retention import DAY, Keeping
+from onlooker.home.retention import DAY, RetentionPolicy
 
-NEVER = Keeping(snapshot_every=10**9)
+NEVER = RetentionPolicy(snapshot_every=10**9)
 
 
 class Clock:
@@ -78,7 +78,7 @@ def assert_same_answers(home, learner, seed):
 def test_a_home_comes_back_as_the_learner_that_never_ended(tmp_path, quantizer, every, how):
     options = {
         "new_learner": lambda: small_learner(quantizer),
-        "keeping": Keeping(snapshot_every=every),
+        "retention": RetentionPolicy(snapshot_every=every),
     }
     plain = small_learner(quantizer)
     for number, (x, name) in enumerate(stream(5, 120)):
@@ -195,7 +195,7 @@ def test_a_second_service_is_refused_and_told_by_whom(tmp_path):
 
 def test_a_folder_that_cannot_be_one_is_refused(tmp_path):
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(StoreError, match=r"cannot open a home in .*file: .*check the path"):
+    with pytest.raises(HomeError, match=r"cannot open a home in .*file: .*check the path"):
         opened(tmp_path / "file")
 
 
@@ -237,7 +237,7 @@ def test_unfinished_snapshots_are_removed(tmp_path):
 
 @pytest.mark.parametrize("how", ["bit", "cut", "gone"])
 def test_a_damaged_snapshot_is_passed_over_and_nothing_is_lost(tmp_path, how):
-    home = opened(tmp_path, keeping=Keeping(snapshot_every=20))
+    home = opened(tmp_path, retention=RetentionPolicy(snapshot_every=20))
     watch(home, 2, 60)
     word = digest(home.learner)
     crash(home)
@@ -260,13 +260,13 @@ def test_without_any_good_snapshot_the_home_says_so(tmp_path):
     opened(tmp_path).close()
     for path in snapshots(tmp_path):
         spoil(path)
-    with pytest.raises(StoreDamaged, match="no good snapshot"):
+    with pytest.raises(HomeDamaged, match="no good snapshot"):
         opened(tmp_path)
 
 
 def digests(folder, seed, count, **options):
     """A home that watched, the digest after every event, and then a crash."""
-    home = opened(folder, keeping=NEVER, **options)
+    home = opened(folder, retention=NEVER, **options)
     words = {0: digest(home.learner)}
     for step in range(count):
         watch(home, seed, 1, start=step)
@@ -276,9 +276,9 @@ def digests(folder, seed, count, **options):
 
 
 def meddle(folder, sql, *values):
-    from onlooker.home.database import Store
+    from onlooker.home.database import Database
 
-    store = Store(folder / "onlooker.db")
+    store = Database(folder / "onlooker.db")
     with store.transaction():
         store.change(sql, values)
     store.close()
@@ -298,7 +298,7 @@ def test_replay_stops_at_a_damaged_event_and_says_what_is_lost(tmp_path, sql, wo
     before = digests(tmp_path, 2, 40)
     last = max(before)
     meddle(tmp_path, sql)
-    home = opened(tmp_path, keeping=NEVER)
+    home = opened(tmp_path, retention=NEVER)
     assert digest(home.learner) == before[19]
     assert len(home.problems) == 1
     assert f"event 20 is {words}; lost: events 20 to {last}" in home.problems[0]
@@ -318,8 +318,8 @@ def test_nothing_is_learned_behind_damage_that_cannot_be_mended_yet(tmp_path, mo
     def full_disk(*_, **__):
         raise NotSaved("disk full")
 
-    monkeypatch.setattr("onlooker.home.folder.Chronicle.record", full_disk)
-    home = opened(tmp_path, keeping=Keeping(retry_seconds=0))
+    monkeypatch.setattr("onlooker.home.folder.HomeFolder.record", full_disk)
+    home = opened(tmp_path, retention=RetentionPolicy(retry_seconds=0))
     assert "not be mended yet: disk full" in home.health().read_only
     x = home.vertices().vectors[0]
     for _ in range(2):
@@ -338,7 +338,7 @@ def test_nothing_is_learned_behind_damage_that_cannot_be_mended_yet(tmp_path, mo
 
 
 def test_numbers_of_numpy_and_clocks_that_count_whole_seconds_are_kept(tmp_path):
-    home = opened(tmp_path, clock=lambda: 7, keeping=NEVER)
+    home = opened(tmp_path, clock=lambda: 7, retention=NEVER)
     home.teach(np.zeros(8), "ana", camera="a\ud800b", frame=np.int64(3))
     crash(home)
     with opened(tmp_path) as home:
@@ -348,7 +348,7 @@ def test_numbers_of_numpy_and_clocks_that_count_whole_seconds_are_kept(tmp_path)
 
 
 def test_a_damaged_vector_costs_one_vertex(tmp_path):
-    home = opened(tmp_path, keeping=NEVER)
+    home = opened(tmp_path, retention=NEVER)
     home.teach(np.zeros(8), "ana")
     home.teach(np.ones(8), "ben")
     home.observe(np.full(8, 0.2), camera="door", frame=0)
@@ -422,7 +422,7 @@ def test_a_damaged_picture_is_not_shown(tmp_path):
     home.teach(np.zeros(8), "ana", picture=png())
     home.close()
     meddle(tmp_path, "UPDATE pictures SET crc = crc + 1")
-    with opened(tmp_path) as home, pytest.raises(StoreDamaged, match="picture of vertex 0"):
+    with opened(tmp_path) as home, pytest.raises(HomeDamaged, match="picture of vertex 0"):
         home.album.picture(0)
 
 
@@ -440,7 +440,7 @@ def test_a_picture_that_cannot_be_made_changes_nothing(tmp_path):
 
 
 def test_undo_goes_back_to_any_event(tmp_path):
-    home = opened(tmp_path, keeping=Keeping(snapshot_every=15))
+    home = opened(tmp_path, retention=RetentionPolicy(snapshot_every=15))
     words = {0: digest(home.learner)}
     for step in range(50):
         watch(home, 8, 1, start=step)
@@ -459,7 +459,7 @@ def test_undo_goes_back_to_any_event(tmp_path):
 
 
 def test_undo_is_found_again_when_its_snapshot_is_damaged(tmp_path):
-    home = opened(tmp_path, keeping=NEVER)
+    home = opened(tmp_path, retention=NEVER)
     watch(home, 8, 30)
     home.undo(to=12)
     home.teach(np.full(8, 4.0), "later")
@@ -495,8 +495,8 @@ def test_undo_to_what_is_not_there_is_refused(tmp_path, to):
 
 def test_undo_reaches_back_as_far_as_it_was_told(tmp_path):
     clock = Clock()
-    keeping = Keeping(snapshot_every=5, undo_days=2)
-    with opened(tmp_path, keeping=keeping, clock=clock) as home:
+    retention = RetentionPolicy(snapshot_every=5, undo_days=2)
+    with opened(tmp_path, retention=retention, clock=clock) as home:
         home.teach(np.zeros(8), "ana")
         words = {}
         for number in range(100):
@@ -515,8 +515,8 @@ def test_undo_reaches_back_as_far_as_it_was_told(tmp_path):
 
 def test_a_journal_that_grows_too_large_reaches_back_less_far(tmp_path):
     clock = Clock()
-    keeping = Keeping(snapshot_every=10, undo_gigabytes=4e-5)
-    with opened(tmp_path, keeping=keeping, clock=clock) as home:
+    retention = RetentionPolicy(snapshot_every=10, undo_gigabytes=4e-5)
+    with opened(tmp_path, retention=retention, clock=clock) as home:
         rng = np.random.default_rng(0)
         for number in range(300):
             clock.now += DAY / 20
@@ -541,7 +541,7 @@ def everything_of(home, name):
 @pytest.mark.parametrize("every", [10, 10**9])
 def test_no_byte_of_a_forgotten_person_remains(tmp_path, every):
     name = "Zebedee Quill"
-    home = opened(tmp_path, keeping=Keeping(snapshot_every=every))
+    home = opened(tmp_path, retention=RetentionPolicy(snapshot_every=every))
     rng = np.random.default_rng(0)
     needles, pictures = [name.encode()], []
     for number in range(60):
@@ -551,7 +551,9 @@ def test_no_byte_of_a_forgotten_person_remains(tmp_path, every):
             home.teach(own, "ana" if number % 2 else name, picture=pictures[-1])
         else:
             home.observe(own, camera="door", frame=number, picture=pictures[-1])
-        home.sighted(camera="door", frame=number, name="ana" if number % 2 else name, vertex=None)
+        home.record_sighting(
+            camera="door", frame=number, name="ana" if number % 2 else name, vertex=None
+        )
         if not number % 2:
             needles += [own.tobytes(), pictures[-1][-400:]]
     assert files_with(tmp_path, *needles)
@@ -603,7 +605,7 @@ def test_forgetting_that_cannot_be_finished_says_so_and_tidy_finishes_it(tmp_pat
         with pytest.raises(NotSaved, match=r"forgotten, but copies.*No space left"):
             home.forget("Zebedee")
         monkeypatch.undo()
-        home.tidy()
+        home.expire()
         assert files_with(tmp_path, b"Zebedee", np.full(8, 7.0).tobytes()) == []
 
 
@@ -626,12 +628,12 @@ def test_sightings_expire(tmp_path):
     clock = Clock()
     with opened(tmp_path, clock=clock) as home:
         for number in range(4):
-            home.sighted(camera="door", frame=number, name=None, vertex=None)
+            home.record_sighting(camera="door", frame=number, name=None, vertex=None)
             clock.now += DAY
-        assert home.tidy(clock.now + 26 * DAY).sightings == 0
-        assert home.tidy(clock.now + 27.5 * DAY).sightings == 2
+        assert home.expire(clock.now + 26 * DAY).sightings == 0
+        assert home.expire(clock.now + 27.5 * DAY).sightings == 2
         clock.now += 31 * DAY
-        assert home.tidy().sightings == 2
+        assert home.expire().sightings == 2
 
 
 class TwoClocks:
@@ -639,11 +641,11 @@ class TwoClocks:
 
     def __init__(self, folder):
         self.wall, self.steady = Clock(), Clock(0.0)
-        keeping = Keeping(snapshot_every=3)
-        self.home = opened(folder, clock=self.wall, steady=self.steady, keeping=keeping)
+        retention = RetentionPolicy(snapshot_every=3)
+        self.home = opened(folder, clock=self.wall, steady=self.steady, retention=retention)
         for number in range(12):
             self.home.teach(np.full(8, float(number)), "ana")
-            self.home.sighted(camera="door", frame=number, name="ana", vertex=None)
+            self.home.record_sighting(camera="door", frame=number, name="ana", vertex=None)
             self.go_on(60)
 
     def go_on(self, seconds):
@@ -661,17 +663,17 @@ def test_a_clock_that_jumps_ahead_for_a_minute_deletes_nothing(tmp_path):
         for _ in range(3):
             both.wall.now += 365 * DAY
             both.go_on(60)
-            home.sighted(camera="door", frame=0, name="ana", vertex=None)
+            home.record_sighting(camera="door", frame=0, name="ana", vertex=None)
             home.teach(np.full(8, 90.0 + both.lines), "ana")
-            tidied = home.tidy()
+            tidied = home.expire()
             assert (tidied.sightings, tidied.events) == (0, 0)
             both.wall.now -= 365 * DAY
             both.go_on(4000)
-            home.tidy()
+            home.expire()
         assert both.lines == 15
         assert home.health().oldest == 0
         both.go_on(31 * DAY)  # what was seen in those minutes expires like everything else
-        assert home.tidy().sightings == 15
+        assert home.expire().sightings == 15
 
 
 def test_a_clock_that_was_set_is_believed_after_an_hour(tmp_path):
@@ -679,16 +681,16 @@ def test_a_clock_that_was_set_is_believed_after_an_hour(tmp_path):
     with both.home as home:
         both.wall.now += 365 * DAY
         for _ in range(6):
-            assert home.tidy().sightings == 0
+            assert home.expire().sightings == 0
             both.go_on(600)
-        assert home.tidy().sightings == 12
+        assert home.expire().sightings == 12
         assert both.lines == 0
 
 
 def test_a_clock_that_is_set_back_changes_nothing(tmp_path):
     clock = Clock()
     plain = small_learner()
-    home = opened(tmp_path, clock=clock, keeping=Keeping(snapshot_every=7))
+    home = opened(tmp_path, clock=clock, retention=RetentionPolicy(snapshot_every=7))
     for number, (x, name) in enumerate(stream(9, 60)):
         if number in (20, 40):
             clock.now -= DAY
@@ -699,7 +701,7 @@ def test_a_clock_that_is_set_back_changes_nothing(tmp_path):
         else:
             home.observe(x, camera="door", frame=number)
             plain.observe(x)
-        home.tidy()
+        home.expire()
     sequences = [event.sequence for event in home.events()]
     assert sequences == list(range(1, home.sequence + 1))
     crash(home)
@@ -723,7 +725,7 @@ def test_a_full_disk_keeps_serving_says_so_and_loses_nothing(tmp_path, retry):
     home = opened(
         tmp_path,
         new_learner=lambda: small_learner(max_vertices=100),
-        keeping=Keeping(retry_seconds=retry),
+        retention=RetentionPolicy(retry_seconds=retry),
     )
     watch(home, 2, 20)
     pages(home, 9)
@@ -758,7 +760,7 @@ def test_writes_that_the_system_refuses_lose_nothing(tmp_path):
     home = opened(
         tmp_path,
         new_learner=lambda: small_learner(max_vertices=100),
-        keeping=Keeping(retry_seconds=0, snapshot_every=10),
+        retention=RetentionPolicy(retry_seconds=0, snapshot_every=10),
     )
     watch(home, 2, 20)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -788,7 +790,7 @@ import numpy as np
 from helpers.homes import files_with, png, small_learner
 from onlooker.home.home import Home
 from onlooker.home.events import digest
-from onlooker.home.retention import Keeping
+from onlooker.home.retention import RetentionPolicy
 from onlooker.home.database import NotSaved
 
 def fill():
@@ -803,12 +805,12 @@ def fill():
 
 place = Path(sys.argv[1])
 folder = place / "home"
-keeping = Keeping(retry_seconds=0, ballast_megabytes=float(sys.argv[2]))
-home = Home(folder, new_learner=lambda: small_learner(max_vertices=200), keeping=keeping)
+retention = RetentionPolicy(retry_seconds=0, ballast_megabytes=float(sys.argv[2]))
+home = Home(folder, new_learner=lambda: small_learner(max_vertices=200), retention=retention)
 face, rng = np.zeros(8, np.float32), np.random.default_rng(0)
 for number in range(100):
     home.teach(face + number, "ana" if number % 2 else "Zebedee", picture=png(number, side=50))
-home.tidy()
+home.expire()
 fill()
 refused = 0
 for number in range(2000):
@@ -834,11 +836,11 @@ except NotSaved as error:
 assert not files_with(folder, b"Zebedee", (face + 8).tobytes())
 word = digest(home.learner)
 home.close()
-with Home(folder, new_learner=small_learner, keeping=keeping) as again:
+with Home(folder, new_learner=small_learner, retention=retention) as again:
     assert digest(again.learner) == word
     assert again.learner.names == ("ana",)
     os.unlink(place / "film.mp4")
-    again.tidy()
+    again.expire()
     assert (folder / "ballast").stat().st_size == float(sys.argv[2]) * 1e6
     again.teach(face + 500, "ben")
     assert again.health().read_only is None
@@ -881,22 +883,22 @@ def test_on_a_disk_that_is_really_full_naming_goes_on_and_forgetting_needs_balla
 
 @pytest.mark.parametrize("laid", [True, False])
 def test_a_refused_deletion_is_tried_again_in_the_room_of_the_ballast(tmp_path, monkeypatch, laid):
-    keeping = Keeping(ballast_megabytes=0.1)
-    with opened(tmp_path, keeping=keeping) as home:
+    retention = RetentionPolicy(ballast_megabytes=0.1)
+    with opened(tmp_path, retention=retention) as home:
         home.teach(np.zeros(8), "ana")
         home.teach(np.full(8, 7.0), "Zebedee")
         ballast = tmp_path / "ballast"
         if laid:
-            home.tidy()
+            home.expire()
             assert ballast.stat().st_size == 100_000
-        append = Ledger.append
+        append = EventLog.append
 
         def full_disk(self, event, data=None):
             if not laid or ballast.exists():
                 raise NotSaved("database or disk is full")
             append(self, event, data)
 
-        monkeypatch.setattr(Ledger, "append", full_disk)
+        monkeypatch.setattr(EventLog, "append", full_disk)
         if not laid:
             with pytest.raises(NotSaved, match="full"):
                 home.forget("Zebedee")
@@ -913,8 +915,8 @@ def test_there_is_no_ballast_where_there_is_little_room(tmp_path, monkeypatch):
     ballast = tmp_path / "ballast"
     for free, size in ((3.9e5, 0), (4.1e5, 100_000), (3e5, 100_000)):
         monkeypatch.setattr("shutil.disk_usage", lambda _, free=free: SimpleNamespace(free=free))
-        with opened(tmp_path, keeping=Keeping(ballast_megabytes=0.1)) as home:
-            home.tidy()
+        with opened(tmp_path, retention=RetentionPolicy(ballast_megabytes=0.1)) as home:
+            home.expire()
         assert (ballast.stat().st_size if ballast.exists() else 0) == size
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=40_000))
     with Ballast(ballast, 100_000).aside():
@@ -923,7 +925,7 @@ def test_there_is_no_ballast_where_there_is_little_room(tmp_path, monkeypatch):
 
 
 def test_a_home_learns_again_when_there_is_room_again(tmp_path):
-    with opened(tmp_path, keeping=Keeping(retry_seconds=0)) as home:
+    with opened(tmp_path, retention=RetentionPolicy(retry_seconds=0)) as home:
         home.teach(np.zeros(8), "ana")
         pages(home, 0)
         with pytest.raises(NotSaved):
@@ -937,7 +939,7 @@ def test_a_home_learns_again_when_there_is_room_again(tmp_path):
 
 @pytest.mark.parametrize("table", ["events", "pictures"])
 def test_a_write_that_fails_half_way_leaves_memory_and_disk_as_they_were(tmp_path, table):
-    home = opened(tmp_path, keeping=Keeping(retry_seconds=0))
+    home = opened(tmp_path, retention=RetentionPolicy(retry_seconds=0))
     watch(home, 2, 20)
     store = home._chronicle.store
     store.run(
@@ -962,7 +964,7 @@ def test_damage_found_while_writing_costs_no_learned_thing(tmp_path):
         watch(home, 2, 20)
         for number in range(30):
             home.teach(np.full(8, 20.0 + number), "later", picture=png(number, side=60))
-    home = opened(tmp_path, keeping=Keeping(retry_seconds=0))
+    home = opened(tmp_path, retention=RetentionPolicy(retry_seconds=0))
     word = digest(home.learner)
     store = home._chronicle.store
     (root,) = store.run("SELECT rootpage FROM sqlite_master WHERE name = 'pictures'")[0]
@@ -970,9 +972,9 @@ def test_damage_found_while_writing_costs_no_learned_thing(tmp_path):
     with open(tmp_path / "onlooker.db", "r+b") as file:
         file.seek((root - 1) * 4096)
         file.write(b"\xa5" * 4096)
-    home = opened(tmp_path, keeping=Keeping(retry_seconds=0))
+    home = opened(tmp_path, retention=RetentionPolicy(retry_seconds=0))
     assert digest(home.learner) == word
-    with pytest.raises(StoreDamaged):
+    with pytest.raises(HomeDamaged):
         home.teach(np.full(8, 70.0), "last", picture=png())
     assert digest(home.learner) == word
     assert any("set aside" in problem for problem in home.problems)
@@ -1008,7 +1010,7 @@ def test_ctrl_c_between_memory_and_disk_changes_nothing(tmp_path, monkeypatch):
 
 
 def test_a_snapshot_that_fails_is_told_and_loses_nothing(tmp_path, monkeypatch):
-    home = opened(tmp_path, keeping=Keeping(snapshot_every=10))
+    home = opened(tmp_path, retention=RetentionPolicy(snapshot_every=10))
 
     def full_disk(*_):
         raise OSError(28, "No space left on device")
@@ -1045,7 +1047,7 @@ class AnyOrder(RuleBasedStateMachine):
         return opened(
             self.folder.name,
             new_learner=lambda: small_learner(max_vertices=4),
-            keeping=Keeping(snapshot_every=6),
+            retention=RetentionPolicy(snapshot_every=6),
         )
 
     def both(self, act):

@@ -18,9 +18,9 @@ from helpers.homes import LENGTH, png, small_learner
 from helpers.killing import assert_never_killed, environment, long_version
 from onlooker.home.events import digest
 from onlooker.home.home import Home
-from onlooker.home.retention import Keeping
+from onlooker.home.retention import RetentionPolicy
 
-KEEPING = Keeping(snapshot_every=40)
+KEEPING = RetentionPolicy(snapshot_every=40)
 
 
 def step(number):
@@ -53,7 +53,7 @@ def perform_plainly(learner, number):
 
 def child(folder):
     """Open the home, say what is there, go on until killed."""
-    home = Home(folder, new_learner=small_learner, keeping=KEEPING)
+    home = Home(folder, new_learner=small_learner, retention=KEEPING)
     assert not home.problems, home.problems
     print("found", home.sequence, digest(home.learner), flush=True)
     while True:
@@ -107,7 +107,7 @@ def kill_often(folder, kills, seed):
             else:
                 assert kind == "done"
             last = int(number)
-    with Home(folder, new_learner=small_learner, keeping=KEEPING) as home:
+    with Home(folder, new_learner=small_learner, retention=KEEPING) as home:
         assert last <= home.sequence <= last + 1
         beside.word_after(home.sequence)
         probes = [step(number)[1] for number in range(home.sequence, home.sequence + 30)]

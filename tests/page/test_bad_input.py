@@ -12,7 +12,7 @@ from helpers.homes import LENGTH, small_learner
 from helpers.services import FINDER
 from helpers.waiting import eventually
 from onlooker.home.home import Home
-from onlooker.strangers.book import Visitors
+from onlooker.strangers.book import StrangerBook
 from onlooker.web.frames import LiveRecognizer
 from onlooker.web.service import Station
 
@@ -120,7 +120,7 @@ def simple_station(folder, **options):
     recognizer = LiveRecognizer(detect=FINDER.detect, features=FINDER.features, judge=FINDER.judge)
     return Station(
         lambda: Home(folder, new_learner=small_learner),
-        lambda home: Visitors(home, folder),
+        lambda home: StrangerBook(home, folder),
         recognizer,
         **options,
     )

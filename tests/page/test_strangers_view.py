@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from helpers.browsing import loaded
 from helpers.waiting import eventually
-from onlooker.home.retention import Keeping
+from onlooker.home.retention import RetentionPolicy
 
 
 def test_there_is_a_card_for_each_most_seen_first(full, visit):
@@ -71,10 +71,10 @@ def test_a_card_that_expires_in_the_moment_of_naming_says_so(own, visit):
 
 def expire(station):
     """As if nobody had come for as long as strangers are kept."""
-    hours = timedelta(hours=Keeping().stranger_hours + 1).total_seconds()
+    hours = timedelta(hours=RetentionPolicy().stranger_hours + 1).total_seconds()
 
     def act(home):
-        return station.people.visitors.tidy(home.believed() + hours)
+        return station.people.visitors.expire(home.trusted_clock() + hours)
 
     assert station.ask(act).result(20) > 0
 

@@ -24,9 +24,9 @@ from onlooker.core.errors import (
     WrongVectorLength,
 )
 from onlooker.home.home import Home
-from onlooker.home.retention import Keeping
+from onlooker.home.retention import RetentionPolicy
 from onlooker.strangers import book
-from onlooker.strangers.book import FILE, Visitors
+from onlooker.strangers.book import FILE, StrangerBook
 from onlooker.strangers.cards import FACES
 from onlooker.strangers.correction import learned_only_through, wrong
 from onlooker.strangers.strangers import Strangers
@@ -248,14 +248,14 @@ def test_what_is_too_old_goes():
 def test_the_old_picture_of_somebody_who_is_still_here_goes_from_the_file_too(tmp_path):
     clock = Clock()
     picture = png(5, side=24)
-    with opened(tmp_path) as home, Visitors(home, tmp_path, clock=clock) as visitors:
+    with opened(tmp_path) as home, StrangerBook(home, tmp_path, clock=clock) as visitors:
         visitors.met(STILL, camera="door", frame=np.int64(0), picture=picture)
-        visitors.tidy()
+        visitors.expire()
         assert files_with(tmp_path, picture[60:90]) == [FILE]
         for _ in range(3):
             clock.now += 4 * HOUR
             visitors.met(STILL, camera="door", frame=1)
-            visitors.tidy()
+            visitors.expire()
         assert [card.count for card in visitors.cards()] == [4]
         assert files_with(tmp_path, picture[60:90]) == []
 
@@ -307,22 +307,22 @@ def test_strangers_from_a_file_go_on_as_if_nothing_had_been(tmp_path_factory, se
 
 
 def test_a_restart_shows_the_same_cards(tmp_path):
-    with opened(tmp_path) as home, Visitors(home, tmp_path) as visitors:
+    with opened(tmp_path) as home, StrangerBook(home, tmp_path) as visitors:
         for number, (x, _) in enumerate(stream(4, 60)):
             visitors.met(x, camera="door", frame=number, picture=png(number))
         before = told(visitors.strangers)
         assert len(before) > 2
-    with opened(tmp_path) as home, Visitors(home, tmp_path) as visitors:
+    with opened(tmp_path) as home, StrangerBook(home, tmp_path) as visitors:
         assert told(visitors.strangers) == before
         assert visitors.problems == []
 
 
 def test_a_crash_loses_the_last_sightings_only(tmp_path):
     with opened(tmp_path) as home:
-        visitors = Visitors(home, tmp_path, save_every=10)
+        visitors = StrangerBook(home, tmp_path, save_every=10)
         for number in range(15):
             visitors.met(np.zeros(LENGTH), camera="door", frame=number)
-        (card,) = Visitors(home, tmp_path).cards()
+        (card,) = StrangerBook(home, tmp_path).cards()
     assert card.count == 10
 
 
@@ -330,7 +330,7 @@ def test_a_crash_loses_the_last_sightings_only(tmp_path):
 def test_a_damaged_file_is_left_aside_with_a_word(tmp_path, damage):
     path = tmp_path / FILE
     with opened(tmp_path) as home:
-        with Visitors(home, tmp_path) as visitors:
+        with StrangerBook(home, tmp_path) as visitors:
             visitors.met(np.zeros(LENGTH), camera="door", frame=0, picture=png())
         raw = path.read_bytes()
         if damage == "other":
@@ -348,10 +348,10 @@ def test_a_damaged_file_is_left_aside_with_a_word(tmp_path, damage):
         else:
             flipped = raw[:-40] + bytes([raw[-40] ^ 1]) + raw[-39:]
             path.write_bytes({"cut": raw[:-9], "flipped": flipped, "empty": b""}[damage])
-        with Visitors(home, tmp_path) as visitors:
+        with StrangerBook(home, tmp_path) as visitors:
             assert visitors.cards() == []
             assert "strangers of before are not shown" in visitors.problems[0]
-        with Visitors(home, tmp_path) as visitors:
+        with StrangerBook(home, tmp_path) as visitors:
             assert visitors.problems == []
 
 
@@ -359,7 +359,7 @@ def test_strangers_of_other_features_are_not_shown(tmp_path):
     strangers = Strangers(KERNEL)
     see(strangers, np.zeros(LENGTH))
     book.write(tmp_path / FILE, strangers, "other/8")
-    with opened(tmp_path) as home, Visitors(home, tmp_path) as visitors:
+    with opened(tmp_path) as home, StrangerBook(home, tmp_path) as visitors:
         assert visitors.cards() == []
         assert "features 'other/8', not 'test/8'" in visitors.problems[0]
 
@@ -370,7 +370,7 @@ def test_no_byte_of_who_was_named_and_forgotten_remains(tmp_path, disk, monkeypa
     seen = [(rng.normal(size=LENGTH) * 0.1).astype(np.float32) for _ in range(6)]
     pictures = [png(number, side=24) for number in range(6)]
     needles = [x.tobytes() for x in seen] + [picture[60:90] for picture in pictures]
-    with opened(tmp_path) as home, Visitors(home, tmp_path, save_every=1) as visitors:
+    with opened(tmp_path) as home, StrangerBook(home, tmp_path, save_every=1) as visitors:
         for number, (x, picture) in enumerate(zip(seen, pictures, strict=True)):
             card = visitors.met(x, camera="door", frame=number, picture=picture, quality=number)
         assert FILE in files_with(tmp_path, *needles)
@@ -390,25 +390,25 @@ def test_no_byte_of_who_was_named_and_forgotten_remains(tmp_path, disk, monkeypa
 
 def test_tidy_keeps_who_is_ignored_as_long_as_sightings(tmp_path):
     clock = Clock()
-    keeping = Keeping(stranger_hours=8, sighting_days=30)
+    retention = RetentionPolicy(stranger_hours=8, sighting_days=30)
     with (
-        opened(tmp_path, keeping=keeping) as home,
-        Visitors(home, tmp_path, clock=clock) as visitors,
+        opened(tmp_path, retention=retention) as home,
+        StrangerBook(home, tmp_path, clock=clock) as visitors,
     ):
         postman, other = np.zeros(LENGTH), np.full(LENGTH, 9.0)
         visitors.ignore(visitors.met(postman, camera="door", frame=0))
         visitors.met(other, camera="door", frame=0, picture=png(5, side=24))
         clock.now += 7 * HOUR
-        assert visitors.tidy() == 0
+        assert visitors.expire() == 0
         assert files_with(tmp_path, png(5, side=24)[60:90])
         clock.now += 2 * HOUR
-        assert visitors.tidy() == 1
+        assert visitors.expire() == 1
         assert not files_with(tmp_path, png(5, side=24)[60:90])
         clock.now += 24 * HOUR
         visitors.met(postman, camera="door", frame=1)
         assert visitors.cards() == []
         clock.now += 31 * 24 * HOUR
-        assert visitors.tidy() == 1
+        assert visitors.expire() == 1
 
 
 # Wrong -------------------------------------------------------------------------------------
@@ -479,7 +479,7 @@ def test_wrong_that_was_interrupted_can_be_said_again(tmp_path):
 
 
 def test_wrong_on_a_vertex_that_is_gone_is_told(tmp_path):
-    with opened(tmp_path) as home, Visitors(home, tmp_path) as visitors:
+    with opened(tmp_path) as home, StrangerBook(home, tmp_path) as visitors:
         home.teach(np.zeros(LENGTH), "ana")
         for vertex in (7, -1):
             with pytest.raises(NotFound, match=f"no vertex {vertex} any more"):
@@ -535,11 +535,11 @@ def test_a_new_stranger_raises_one_alert(tmp_path):
     with Hook() as hook, opened(tmp_path) as home:
         webhook = Webhook(hook.address)
         options = {"alert": webhook, "alert_after": 2, "clock": Clock(5.0)}
-        with Visitors(home, tmp_path, **options) as visitors:
+        with StrangerBook(home, tmp_path, **options) as visitors:
             for frame in range(4):
                 visitors.met(np.zeros(LENGTH), camera="door", frame=frame)
             visitors.met(np.full(LENGTH, 9.0), camera="door", frame=9)
-        with Visitors(home, tmp_path, **options) as visitors:
+        with StrangerBook(home, tmp_path, **options) as visitors:
             visitors.met(np.zeros(LENGTH), camera="door", frame=10)
         webhook.close()
     expected = {"event": "stranger", "card": 1, "count": 2, "camera": "door", "frame": 1}

@@ -7,9 +7,9 @@ from helpers.homes import LENGTH, files_with, png, small_learner
 from onlooker import HeatKernel
 from onlooker.core.errors import NotFound
 from onlooker.home.home import Home
-from onlooker.home.retention import Keeping
-from onlooker.strangers.book import Visitors
-from onlooker.strangers.strangers import STEPS, RecallableStrangers
+from onlooker.home.retention import RetentionPolicy
+from onlooker.strangers.book import StrangerBook
+from onlooker.strangers.strangers import STEPS, Strangers
 
 KERNEL = HeatKernel(0.4, 1e-4)
 
@@ -33,7 +33,7 @@ def home(tmp_path, now):
     with Home(
         tmp_path / "home",
         new_learner=small_learner,
-        keeping=Keeping(stranger_hours=1),
+        retention=RetentionPolicy(stranger_hours=1),
         clock=lambda: now[0],
     ) as opened:
         yield opened
@@ -41,7 +41,7 @@ def home(tmp_path, now):
 
 @pytest.fixture
 def visitors(home, tmp_path, now):
-    with Visitors(home, tmp_path / "home", clock=lambda: now[0]) as opened:
+    with StrangerBook(home, tmp_path / "home", clock=lambda: now[0]) as opened:
         yield opened
 
 
@@ -157,7 +157,7 @@ def test_memory_of_named_strangers_is_short(home, visitors, now, tmp_path):
         visitors.name(meet(visitors, 100.0 * number, number), f"p{number}")
     assert len(visitors._thoughts) == STEPS
     now[0] += 2 * 3600
-    visitors.tidy()
+    visitors.expire()
     assert len(visitors._thoughts) == 0
     visitors.name(meet(visitors, -100.0, 50), "zoe")
     assert len(visitors._thoughts) == 1
@@ -179,7 +179,7 @@ def test_a_card_that_came_back_is_on_the_disk_and_one_that_went_is_not(home, vis
 
 def test_cards_come_and_go_at_random_and_nothing_breaks():
     rng = np.random.default_rng(5)
-    strangers, gone = RecallableStrangers(KERNEL, max_vertices=12), []
+    strangers, gone = Strangers(KERNEL, max_vertices=12), []
     for turn in range(150):
         strangers.see(
             rng.normal(size=3) * 3, time=float(turn), camera="door", frame=turn, picture=png(turn)
@@ -194,7 +194,7 @@ def test_cards_come_and_go_at_random_and_nothing_breaks():
         elif turn % 7 == 2:
             strangers.take_off(strangers.leftover(chosen).members[0].vector, 1)
         if turn % 10 == 0:
-            again = RecallableStrangers(KERNEL, max_vertices=12)
+            again = Strangers(KERNEL, max_vertices=12)
             again.restore(strangers.record())  # which refuses what contradicts itself
         assert len(strangers) <= 12
         assert all(card.count >= 1 for card in strangers.cards(hidden=True))

@@ -7,7 +7,7 @@ import numpy as np
 from helpers.services import new_learner, station_in
 from onlooker.home.home import Home
 from onlooker.home.retention import DAY
-from onlooker.strangers.book import Visitors
+from onlooker.strangers.book import StrangerBook
 
 
 def left_behind(folder, days):
@@ -18,9 +18,9 @@ def left_behind(folder, days):
 
     with (
         Home(folder, new_learner=new_learner, clock=then) as home,
-        Visitors(home, folder, clock=then) as visitors,
+        StrangerBook(home, folder, clock=then) as visitors,
     ):
-        home.sighted(camera="door", frame=1, name="ana", vertex=None)
+        home.record_sighting(camera="door", frame=1, name="ana", vertex=None)
         visitors.met(np.full(96 * 96, 0.5, np.float32), camera="door", frame=2)
 
 

@@ -21,7 +21,7 @@ from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.home.home import Home
 from onlooker.home.reopen import learner_like, reopen
 from onlooker.recognition.pipeline import undisturbed
-from onlooker.strangers.book import Visitors
+from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import face_distances
 
 HomeOption = Annotated[
@@ -50,10 +50,10 @@ def opened(home: Path | None) -> Iterator[Home]:
 
 
 @contextmanager
-def opened_with_strangers(home: Path | None) -> Iterator[Visitors]:
+def opened_with_strangers(home: Path | None) -> Iterator[StrangerBook]:
     """The same, with its strangers; those that have expired are gone."""
-    with opened(home) as found, Visitors(found, folder_of(home)) as visitors:
-        visitors.tidy()
+    with opened(home) as found, StrangerBook(found, folder_of(home)) as visitors:
+        visitors.expire()
         yield visitors
         tell(visitors.problems)
 

@@ -37,7 +37,7 @@ from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.home.home import Home
 from onlooker.home.taught import Register
 from onlooker.recognition.enrolment import Enrolment, Example, people_in
-from onlooker.strangers.book import Visitors
+from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import FaceFinder
 from onlooker.web.frames import LiveRecognizer
 from onlooker.web.server import share_one_heap
@@ -269,7 +269,7 @@ def opened_station(
 
     with ExitStack() as stack:
         stack.callback(alerts.close)
-        visitors = partial(Visitors, folder=home, alert=alerts if alerts.wanted else None)
+        visitors = partial(StrangerBook, folder=home, alert=alerts if alerts.wanted else None)
         yield stack.enter_context(
             Station(
                 open_home,

@@ -9,7 +9,7 @@ import typer
 from onlooker.cli.homes import HomeOption, folder_of, opened, print_row
 from onlooker.home import transfer
 from onlooker.home.backup import back_up
-from onlooker.home.transfer import Parcel
+from onlooker.home.transfer import Export
 from onlooker.recognition.pipeline import undisturbed
 from onlooker.vision.finder import face_distances
 
@@ -57,7 +57,7 @@ def backup(folder: NewFolderArgument, home: HomeOption = None) -> None:
         print_row(folder=str(folder), **asdict(back_up(folder_of(home), folder, face_distances())))
 
 
-def _tell(file: Path, told: Parcel) -> None:
+def _tell(file: Path, told: Export) -> None:
     learner = told.learner
     what = {"people": list(learner.names), "vertices": len(learner), "pictures": len(told.pictures)}
     print_row(file=str(file), features=learner.features, **what)

@@ -25,9 +25,9 @@ from onlooker.core.errors import BadValue, OnlookerError
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Prediction
 from onlooker.core.union import REFUSED
-from onlooker.home.database import StoreError
+from onlooker.home.database import HomeError
 from onlooker.home.home import Home
-from onlooker.home.retention import Keeping
+from onlooker.home.retention import RetentionPolicy
 
 NEVER = 2**62
 
@@ -40,13 +40,13 @@ class Kept(Home):
         folder: str | PathLike[str],
         *,
         new_learner: Callable[[], OnlineHarmonicLearner],
-        keeping: Keeping,
+        retention: RetentionPolicy,
         clock: Callable[[], float],
     ) -> None:
         # A snapshot in the middle of a batch would hold what is not committed yet: see `batch`.
-        self._every, self._snapshot_at = keeping.snapshot_every, 0
-        rare = replace(keeping, snapshot_every=NEVER)
-        super().__init__(folder, new_learner=new_learner, keeping=rare, clock=clock)
+        self._every, self._snapshot_at = retention.snapshot_every, 0
+        rare = replace(retention, snapshot_every=NEVER)
+        super().__init__(folder, new_learner=new_learner, retention=rare, clock=clock)
         self._snapshot_at = self._chronicle.snapshots.sequences()[-1]
 
     @contextmanager
@@ -111,10 +111,10 @@ class Inbox:
     >>> import numpy as np
     >>> from onlooker import HeatKernel
     >>> from onlooker.cluster.messages import Recipe
-    >>> from onlooker.home.retention import Keeping
+    >>> from onlooker.home.retention import RetentionPolicy
     >>> recipe = Recipe(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     home = Kept(folder, new_learner=recipe.learner, keeping=Keeping(), clock=time.time)
+    ...     home = Kept(folder, new_learner=recipe.learner, retention=RetentionPolicy(), clock=time.time)
     ...     inbox = Inbox(home, "north")
     ...     session, ana = inbox.hello("door").session, Example(1, np.zeros(2), "ana")
     ...     inbox.check("door", session)
@@ -191,7 +191,7 @@ class Inbox:
     def _taken(self, sender: str, example: Example) -> Answer:
         try:
             return Answer(example.number, self._home.take(sender, example))
-        except StoreError:
+        except HomeError:
             raise  # not the example's fault: it will come again
         except OnlookerError as error:
             return Answer(example.number, None, refused=str(error))

@@ -7,7 +7,7 @@ from typing import Any, Self
 from onlooker.cluster.messages import Delivery, Example, Hello
 from onlooker.cluster.site import Site
 from onlooker.cluster.transport import Lost
-from onlooker.home.database import StoreError
+from onlooker.home.database import HomeError
 
 
 class LocalSite:
@@ -57,5 +57,5 @@ class LocalSite:
     def _told(self, future: Future[Any]) -> Any:
         try:
             return future.result()
-        except StoreError as error:  # the disk may have room again later
+        except HomeError as error:  # the disk may have room again later
             raise Lost(str(error)) from error

@@ -12,7 +12,7 @@ from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.quantizer import Quantizer
 from onlooker.core.records import Prediction, State
 from onlooker.core.similarity import HeatKernel
-from onlooker.home.retention import Forgotten
+from onlooker.home.retention import ForgetReceipt
 
 
 class ClusterError(OnlookerError):
@@ -154,7 +154,7 @@ class SiteReceipt:
     name: str
     state: str
     """done; unknown: nobody is called so there; pending: it will be, before the site serves."""
-    forgotten: Forgotten | None = None
+    forgotten: ForgetReceipt | None = None
     why: str = ""
 
 

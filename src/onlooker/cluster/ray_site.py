@@ -31,9 +31,9 @@ from onlooker.cluster.messages import ClusterError, Delivery, Example, Hello, Re
 from onlooker.cluster.site import Site
 from onlooker.cluster.transport import Lost
 from onlooker.core.errors import OnlookerError
-from onlooker.home.database import StoreError
+from onlooker.home.database import HomeError
 from onlooker.home.disk import HomeInUse
-from onlooker.home.retention import Keeping
+from onlooker.home.retention import RetentionPolicy
 
 NAMESPACE = "onlooker"
 PENDING_CALLS = 64
@@ -51,7 +51,7 @@ class SitePlan:
     folder: Path
     """On storage that every node it may run on can see, with locks that work."""
     recipe: Recipe
-    keeping: Keeping | None = None
+    retention: RetentionPolicy | None = None
     skew: float = 0.0
     """Seconds that its clock is wrong: for rehearsals."""
     patience: float = LOCK_PATIENCE
@@ -91,7 +91,7 @@ class SiteActor:
                 plan.name,
                 plan.folder,
                 plan.recipe,
-                keeping=plan.keeping,
+                retention=plan.retention,
                 clock=lambda: time.time() + plan.skew,
                 patience=patience,
             )
@@ -168,7 +168,7 @@ def told(reference: Any, timeout: float) -> Any:
         return ray.get(reference, timeout=timeout)
     except RayTaskError as error:
         cause = error.cause
-        if isinstance(cause, StoreError):  # the disk may have room again later
+        if isinstance(cause, HomeError):  # the disk may have room again later
             raise Lost(str(cause)) from error
         if isinstance(cause, OnlookerError):
             raise cause from None

@@ -37,22 +37,26 @@ from onlooker.cluster.messages import (
 )
 from onlooker.core.errors import Incompatible, NotFound, OnlookerError
 from onlooker.core.records import Explanation, Prediction
-from onlooker.home.database import StoreError
+from onlooker.home.database import HomeError
 from onlooker.home.disk import HomeInUse
-from onlooker.home.retention import Keeping
+from onlooker.home.retention import RetentionPolicy
 
 SIGN_OF_LIFE = 5.0
 """Seconds between two notes that the site serves: how exactly a gap can be told."""
 
 
 def opened_home(
-    folder: Path, recipe: Recipe, keeping: Keeping, clock: Callable[[], float], patience: float
+    folder: Path,
+    recipe: Recipe,
+    retention: RetentionPolicy,
+    clock: Callable[[], float],
+    patience: float,
 ) -> Kept:
     """The home; while its last owner is still dying, wait for the lock."""
     deadline = time.monotonic() + patience
     while True:
         try:
-            return Kept(folder, new_learner=recipe.learner, keeping=keeping, clock=clock)
+            return Kept(folder, new_learner=recipe.learner, retention=retention, clock=clock)
         except HomeInUse:
             if time.monotonic() >= deadline:
                 raise
@@ -80,7 +84,7 @@ class Life:
     >>> recipe, now = Recipe(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points"), [1000.0]
     >>> clock = lambda: now[0]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     home = opened_home(Path(folder), recipe, Keeping(), clock, patience=0.0)
+    ...     home = opened_home(Path(folder), recipe, RetentionPolicy(), clock, patience=0.0)
     ...     Life(home, clock).show()
     ...     now[0] = 1040.0
     ...     print(Life(home, clock).gap)  # nobody noted the end of the first
@@ -102,12 +106,12 @@ class Life:
         now = self._clock()
         if abs(now - self._sign) >= SIGN_OF_LIFE:
             self._sign = now
-            with suppress(StoreError):  # the report says that nothing can be written
+            with suppress(HomeError):  # the report says that nothing can be written
                 self._home.note("alive", int(now))
 
     def end(self) -> None:
         """Note that the end was in order."""
-        with suppress(StoreError):  # then the next start speaks of a gap
+        with suppress(HomeError):  # then the next start speaks of a gap
             self._home.note("alive", None)
 
     def _silence(self) -> float | None:
@@ -197,13 +201,15 @@ class Site:
         folder: str | PathLike[str],
         recipe: Recipe,
         *,
-        keeping: Keeping | None = None,
+        retention: RetentionPolicy | None = None,
         clock: Callable[[], float] = time.time,
         patience: float = 0.0,
     ) -> None:
         self.name, self.recipe, self._clock = name, recipe, clock
         self._pending = Pending(Path(folder))
-        self.home = opened_home(Path(folder), recipe, keeping or Keeping(), clock, patience)
+        self.home = opened_home(
+            Path(folder), recipe, retention or RetentionPolicy(), clock, patience
+        )
         try:
             refuse_another_recipe(self.home, recipe, name)
             self._life = Life(self.home, clock)
@@ -298,7 +304,7 @@ class Site:
                     self.home.teach(label.vector, label.name, camera=origin)
                     here.add(label.key)
                     new += 1
-                except StoreError:
+                except HomeError:
                     raise
                 except OnlookerError as error:
                     refused.append(str(error))

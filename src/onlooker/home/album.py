@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from onlooker.core.errors import BadValue
-from onlooker.home.database import Store, StoreDamaged
+from onlooker.home.database import Database, HomeDamaged
 
 PNG = b"\x89PNG\r\n\x1a\n"
 LARGEST = 4 << 20
@@ -53,7 +53,7 @@ def as_text(text: str) -> str:
 class Album:
     """What a store keeps for people. `put` and the like belong into a transaction."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Database) -> None:
         self._store = store
 
     def put(self, vertex: int, time: float, png: bytes) -> None:
@@ -81,7 +81,7 @@ class Album:
 
     # ---- sightings
 
-    def sighted(
+    def record_sighting(
         self, time: float, camera: str, frame: int, name: str | None, vertex: int | None
     ) -> None:
         """One line for the diary."""
@@ -150,5 +150,5 @@ class Album:
 def _checked(what: str, row: tuple[int, bytes]) -> bytes:
     crc, png = row
     if crc32(png) != crc:
-        raise StoreDamaged(f"{what} is not as it was written; it cannot be shown")
+        raise HomeDamaged(f"{what} is not as it was written; it cannot be shown")
     return png

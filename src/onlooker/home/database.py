@@ -47,27 +47,27 @@ _SETTINGS = (
 )
 
 
-class StoreError(OnlookerError):
+class HomeError(OnlookerError):
     """A home that cannot be opened, read or written."""
 
 
-class StoreDamaged(StoreError):
+class HomeDamaged(HomeError):
     """Something in a home is not what was once written there."""
 
 
-class NotSaved(StoreError):
+class NotSaved(HomeError):
     """A change could not be written, and so was not made."""
 
 
-class Store:
-    """A file of tables. `Ledger` keeps the events in it, `Album` what people look at."""
+class Database:
+    """A file of tables. `EventLog` keeps the events in it, `Album` what people look at."""
 
     def __init__(self, path: Path) -> None:
         path.touch(mode=0o600)
-        with _errors_of(StoreError):
+        with _errors_of(HomeError):
             self._connection = sqlite3.connect(path, isolation_level=None)
         try:
-            with _errors_of(StoreError):
+            with _errors_of(HomeError):
                 self._set_up()
                 self._migrate(path)
         except BaseException:
@@ -83,7 +83,7 @@ class Store:
     def _migrate(self, path: Path) -> None:
         version = int(self.run("PRAGMA user_version")[0][0])
         if version > len(MIGRATIONS):
-            raise StoreError(
+            raise HomeError(
                 f"{path} has version {version}, this Onlooker reads up to {len(MIGRATIONS)}; "
                 "update Onlooker"
             )
@@ -95,7 +95,7 @@ class Store:
 
     def close(self) -> None:
         """Move everything into the main file, if that can be done now, and let go of it."""
-        with suppress(StoreError):  # what is in the log is as safe
+        with suppress(HomeError):  # what is in the log is as safe
             self.checkpoint()
         self._connection.close()
 
@@ -107,7 +107,7 @@ class Store:
         """Whether every page can be read."""
         try:
             return self.run("PRAGMA quick_check(1)") == [("ok",)]
-        except StoreError:
+        except HomeError:
             return False
 
     # ---- for everybody who has something to keep here
@@ -138,7 +138,7 @@ class Store:
 
     def each(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """The same, one row at a time: there may be more than memory has room for."""
-        with _errors_of(StoreError):
+        with _errors_of(HomeError):
             # Not `yield from`: that closes the cursor of a loop that was left, in whichever thread
             # collects the garbage, and SQLite minds.
             cursor = self._connection.execute(sql, values)
@@ -188,12 +188,12 @@ class Store:
 
 
 @contextmanager
-def _errors_of(kind: type[StoreError]) -> Iterator[None]:
+def _errors_of(kind: type[HomeError]) -> Iterator[None]:
     """SQLite's errors in our words: what is damaged is damaged, whatever we were about."""
     try:
         yield
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
-            raise StoreDamaged(f"the database is damaged: {error}") from error
+            raise HomeDamaged(f"the database is damaged: {error}") from error
         advice = "; free some space, or look at the disk" if kind is NotSaved else ""
         raise kind(f"{error}{advice}") from error

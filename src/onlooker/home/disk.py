@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from onlooker.home.database import StoreError
+from onlooker.home.database import HomeError
 
 PLENTY = 4
 """It is laid down only where so many times its size is free."""
@@ -83,7 +83,7 @@ def _fill(path: Path, size: int) -> None:
         os.close(descriptor)
 
 
-class HomeInUse(StoreError):
+class HomeInUse(HomeError):
     """Another process has this home open."""
 
 

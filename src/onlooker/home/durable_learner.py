@@ -13,21 +13,21 @@ from typing import TypeAlias, TypeVar
 from onlooker.core.errors import OnlookerError, SnapshotError
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.home.album import as_png, as_text
-from onlooker.home.database import NotSaved, StoreDamaged, StoreError
+from onlooker.home.database import HomeDamaged, HomeError, NotSaved
 from onlooker.home.events import Change, as_change, gone_in, shown_in
-from onlooker.home.folder import Chronicle
-from onlooker.home.replay import NotMended
+from onlooker.home.folder import HomeFolder
+from onlooker.home.replay import NotRepaired
 
 Picture: TypeAlias = "bytes | Callable[[], bytes] | None"
 """PNG, or how to make it: a face that does not become a vertex needs none."""
 _Result = TypeVar("_Result")
 
 
-class Durable:
+class DurableLearner:
     """Does things to a learner so that they last."""
 
     def __init__(
-        self, chronicle: Chronicle, clock: Callable[[], float], believed: Callable[[], float]
+        self, chronicle: HomeFolder, clock: Callable[[], float], believed: Callable[[], float]
     ) -> None:
         self.chronicle, self._clock, self._believed = chronicle, clock, believed
         self.read_only: str | None = None
@@ -37,7 +37,7 @@ class Durable:
         """Whether the learner is not what the disk says: while that cannot be read, or mended."""
         try:
             self.use(chronicle.recover())
-        except NotMended as error:
+        except NotRepaired as error:
             self._serve_only(error)
         self._snapshot_at = chronicle.snapshots.sequences()[-1]
 
@@ -50,7 +50,7 @@ class Durable:
     def waits(self) -> bool:
         """Whether the last refusal is too recent to try again."""
         since = time.monotonic() - self._refused_at
-        return self.read_only is not None and since < self.chronicle.keeping.retry_seconds
+        return self.read_only is not None and since < self.chronicle.retention.retry_seconds
 
     def do(
         self,
@@ -75,7 +75,7 @@ class Durable:
             raise
         with self.in_step():
             self._write(kind, picture, camera, frame, also)
-        if self.chronicle.sequence - self._snapshot_at >= self.chronicle.keeping.snapshot_every:
+        if self.chronicle.sequence - self._snapshot_at >= self.chronicle.retention.snapshot_every:
             self.snapshot()
         return result
 
@@ -110,9 +110,9 @@ class Durable:
         try:
             yield
         except BaseException as error:
-            if isinstance(error, StoreError):
+            if isinstance(error, HomeError):
                 self._refused(error)
-            self.go_back(suspicious=isinstance(error, StoreDamaged))
+            self.go_back(suspicious=isinstance(error, HomeDamaged))
             raise
         self.read_only = None
 
@@ -121,15 +121,15 @@ class Durable:
         self._ahead = True
         try:
             self.use(self.chronicle.recover(suspicious=suspicious))
-        except NotMended as error:
+        except NotRepaired as error:
             self._serve_only(error)
-        except (StoreError, SnapshotError) as error:
+        except (HomeError, SnapshotError) as error:
             self._refused(error)
             self.chronicle.problem(f"the disk cannot be read: {error}")
         else:
             self._ahead = False
 
-    def _serve_only(self, error: NotMended) -> None:
+    def _serve_only(self, error: NotRepaired) -> None:
         """Name with what could be saved; a change would be lost behind the damage."""
         self.use(error.learner)
         self._ahead = True
@@ -153,7 +153,7 @@ class Durable:
         try:
             self.chronicle.snapshot(self.learner)
             self.chronicle.thin(self._believed())
-        except (SnapshotError, StoreError) as error:
+        except (SnapshotError, HomeError) as error:
             self.chronicle.problem(f"no snapshot after event {self._snapshot_at}: {error}")
 
     def _write(

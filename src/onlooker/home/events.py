@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Entry
-from onlooker.home.database import Store, StoreError
+from onlooker.home.database import Database, HomeError
 
 Change: TypeAlias = list[Any]
 """One entry as it stands in the journal."""
@@ -178,10 +178,10 @@ AT_ONCE = 500
 log, which must not need as much room again as the journal has."""
 
 
-class Ledger:
+class EventLog:
     """The events of a store. Only the sequence orders them; the clock may have been set."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Database) -> None:
         self._store = store
 
     def append(self, event: Event, data: bytes | None = None) -> None:
@@ -204,12 +204,12 @@ class Ledger:
         """
         sql = f"SELECT {_EVENT} FROM events WHERE sequence > ? AND sequence <= ? ORDER BY sequence"
         rows = self._store.each(sql, (after, upto))
-        damage: StoreError | None = None
+        damage: HomeError | None = None
         while damage is None:
             some: list[tuple[Any, ...]] = []
             try:
                 some.extend(islice(rows, AT_ONCE))
-            except StoreError as error:
+            except HomeError as error:
                 damage = error  # what could be read before it counts
             if not some and damage is None:
                 return

@@ -18,11 +18,11 @@ from onlooker.core.errors import SnapshotError
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Entry
 from onlooker.home.album import Album
-from onlooker.home.database import NotSaved, Store, StoreDamaged, StoreError
+from onlooker.home.database import Database, HomeDamaged, HomeError, NotSaved
 from onlooker.home.disk import Ballast, Lock
-from onlooker.home.events import Change, Event, Ledger, data_of, written
-from onlooker.home.replay import NotMended, Remembered, remember
-from onlooker.home.retention import DAY, GIGABYTE, MEGABYTE, Erased, Keeping
+from onlooker.home.events import Change, Event, EventLog, data_of, written
+from onlooker.home.replay import NotRepaired, Remembered, remember
+from onlooker.home.retention import DAY, GIGABYTE, MEGABYTE, Erased, RetentionPolicy
 from onlooker.home.snapshots import Snapshots, adopted, to_keep
 
 FORGETTING = "forgetting"
@@ -37,17 +37,17 @@ class Shelf:
         folder: Path,
         fresh: OnlineHarmonicLearner,
         adopt: str | PathLike[str] | None,
-        keeping: Keeping,
+        retention: RetentionPolicy,
     ) -> None:
         self.problems: list[str] = []
         """What is not as it was left, in words."""
-        self._folder, self.keeping = folder, keeping
-        self.ballast = Ballast(folder / "ballast", int(keeping.ballast_megabytes * MEGABYTE))
+        self._folder, self.retention = folder, retention
+        self.ballast = Ballast(folder / "ballast", int(retention.ballast_megabytes * MEGABYTE))
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = Lock(folder / "lock")
         except OSError as error:
-            raise StoreError(
+            raise HomeError(
                 f"cannot open a home in {folder}: {error.strerror}; check the path, its "
                 "permissions and the free space"
             ) from error
@@ -60,7 +60,7 @@ class Shelf:
     def _open(self, fresh: OnlineHarmonicLearner, adopt: str | PathLike[str] | None) -> None:
         try:
             self._open_database()
-        except StoreDamaged as error:
+        except HomeDamaged as error:
             self._set_aside(str(error))
             self._open_database()
         self.snapshots = Snapshots(self._folder / "snapshots", fresh)
@@ -68,8 +68,8 @@ class Shelf:
             self.snapshots.save(adopted(fresh, adopt), 0)
 
     def _open_database(self) -> None:
-        self.store = Store(self._database)
-        self.ledger, self.album = Ledger(self.store), Album(self.store)
+        self.store = Database(self._database)
+        self.ledger, self.album = EventLog(self.store), Album(self.store)
 
     def begin_another_database(self, reason: str) -> None:
         """Put the database aside, for an empty one."""
@@ -114,11 +114,11 @@ class Shelf:
 
     def thin(self, now: float) -> Erased:
         """Delete the snapshots and events that no undo within the limits needs."""
-        there, keeping = self.snapshots.sequences(), self.keeping
-        kept = sorted(to_keep(self._times(), now, keeping.undo_days * DAY))
+        there, retention = self.snapshots.sequences(), self.retention
+        kept = sorted(to_keep(self._times(), now, retention.undo_days * DAY))
         gone = self.snapshots.remove(set(there) - set(kept))
         events = self.ledger.prune(kept[0])
-        while len(kept) > 2 and self.store.size > keeping.undo_gigabytes * GIGABYTE:
+        while len(kept) > 2 and self.store.size > retention.undo_gigabytes * GIGABYTE:
             gone += self.snapshots.remove([kept.pop(0)])
             events += self.ledger.prune(kept[0])
         return Erased(events, gone)
@@ -141,7 +141,7 @@ class Shelf:
         return Erased(events, snapshots)
 
 
-class Chronicle(Shelf):
+class HomeFolder(Shelf):
     """The folder of one home, open, and the number of its newest event."""
 
     def __init__(
@@ -149,10 +149,10 @@ class Chronicle(Shelf):
         folder: Path,
         fresh: OnlineHarmonicLearner,
         adopt: str | PathLike[str] | None,
-        keeping: Keeping,
+        retention: RetentionPolicy,
         clock: Callable[[], float],
     ) -> None:
-        super().__init__(folder, fresh, adopt, keeping)
+        super().__init__(folder, fresh, adopt, retention)
         self._clock = clock
         self.sequence = self._last()
         """The number of the newest event."""
@@ -180,7 +180,7 @@ class Chronicle(Shelf):
             if self.ledger.last()[0] < self.sequence:
                 self._begin_a_new_journal(learner)
         except (NotSaved, SnapshotError) as error:
-            raise NotMended(learner, error) from error
+            raise NotRepaired(learner, error) from error
         try:
             if damaged:
                 self.snapshot(learner)

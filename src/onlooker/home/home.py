@@ -29,14 +29,21 @@ from onlooker.core.errors import NotFound, SnapshotError
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Explanation, Prediction, Vertices
 from onlooker.home.album import Album, as_png
-from onlooker.home.database import NotSaved, StoreDamaged, StoreError
-from onlooker.home.durable_learner import Durable, Picture
+from onlooker.home.database import HomeDamaged, HomeError, NotSaved
+from onlooker.home.durable_learner import DurableLearner, Picture
 from onlooker.home.events import Change, Event
-from onlooker.home.folder import FORGETTING, Chronicle
-from onlooker.home.retention import DAY, Believed, Forgotten, Health, Keeping, Tidied
+from onlooker.home.folder import FORGETTING, HomeFolder
+from onlooker.home.retention import (
+    DAY,
+    Expired,
+    ForgetReceipt,
+    Health,
+    RetentionPolicy,
+    TrustedClock,
+)
 
 
-def undo(durable: Durable, to: int) -> None:
+def undo(durable: DurableLearner, to: int) -> None:
     """Go on with the learner as it was after an event. That it was done is an event as well."""
     chronicle = durable.chronicle
     if not is_number(to, whole=True) or not chronicle.oldest <= to <= chronicle.sequence:
@@ -47,7 +54,7 @@ def undo(durable: Durable, to: int) -> None:
     durable.be_ready()
     found = chronicle.at(int(to))
     if found.problems:
-        raise StoreDamaged(f"cannot undo to event {to}: {found.problems[0]}")
+        raise HomeDamaged(f"cannot undo to event {to}: {found.problems[0]}")
     learner = found.learner(durable.learner.next_id)
     alive = learner.vertices().ids.tolist()
     durable.exchange(
@@ -56,7 +63,7 @@ def undo(durable: Durable, to: int) -> None:
     durable.snapshot()
 
 
-def forget(durable: Durable, name: str) -> Forgotten:
+def forget(durable: DurableLearner, name: str) -> ForgetReceipt:
     """Drop a name from the learner, and every byte of it from the disk.
 
     The first transaction also notes that the erasing is to be done, and only its end takes the
@@ -75,12 +82,12 @@ def forget(durable: Durable, name: str) -> Forgotten:
     )
     try:
         erased = durable.with_room(lambda: chronicle.erase(durable.learner))
-    except (StoreError, SnapshotError) as error:
+    except (HomeError, SnapshotError) as error:
         raise NotSaved(
             f"{name!r} is forgotten, but copies are still on the disk ({error}); tidy, or the "
             "next start, will delete them"
         ) from error
-    return Forgotten(
+    return ForgetReceipt(
         **asdict(receipt),
         pictures=pictures - len(album.vertices()),
         sightings=sightings,
@@ -89,28 +96,28 @@ def forget(durable: Durable, name: str) -> Forgotten:
     )
 
 
-def tidy(durable: Durable, now: float) -> Tidied:
+def expire(durable: DurableLearner, now: float) -> Expired:
     """Delete what has expired, and what a forgetting left behind; then see to the ballast."""
     tidied = durable.with_room(lambda: _tidy(durable, now))
     durable.chronicle.ballast.lay()
     return tidied
 
 
-def _tidy(durable: Durable, now: float) -> Tidied:
+def _tidy(durable: DurableLearner, now: float) -> Expired:
     chronicle = durable.chronicle
     if chronicle.store.noted(FORGETTING) is not None:
         durable.be_ready()  # only what is on the disk may become a snapshot
         chronicle.erase(durable.learner)
-    sightings = chronicle.album.expire(now - chronicle.keeping.sighting_days * DAY, now)
+    sightings = chronicle.album.expire(now - chronicle.retention.sighting_days * DAY, now)
     erased = chronicle.thin(now)
-    return Tidied(sightings, erased.events, erased.snapshots)
+    return Expired(sightings, erased.events, erased.snapshots)
 
 
 class Asked:
     """The half of a home that teaches it nothing."""
 
-    _chronicle: Chronicle
-    _durable: Durable
+    _chronicle: HomeFolder
+    _durable: DurableLearner
 
     @property
     def learner(self) -> OnlineHarmonicLearner:
@@ -199,17 +206,21 @@ class Home(Asked):
         *,
         new_learner: Callable[[], OnlineHarmonicLearner],
         adopt: str | PathLike[str] | None = None,
-        keeping: Keeping | None = None,
+        retention: RetentionPolicy | None = None,
         clock: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.folder, self.keeping, self._clock = Path(folder), keeping or Keeping(), clock
-        self.believed = Believed(clock, steady)
+        self.folder, self.retention, self._clock = (
+            Path(folder),
+            retention or RetentionPolicy(),
+            clock,
+        )
+        self.trusted_clock = TrustedClock(clock, steady)
         """The time by which things expire."""
         self._closed = False
-        self._chronicle = Chronicle(self.folder, new_learner(), adopt, self.keeping, clock)
+        self._chronicle = HomeFolder(self.folder, new_learner(), adopt, self.retention, clock)
         try:
-            self._durable = Durable(self._chronicle, clock, self.believed)
+            self._durable = DurableLearner(self._chronicle, clock, self.trusted_clock)
         except BaseException:
             self._chronicle.close()
             raise
@@ -246,7 +257,7 @@ class Home(Asked):
                 camera=camera,
                 frame=frame,
             )
-        except StoreError:
+        except HomeError:
             return self.learner.predict(x)
 
     def teach(
@@ -312,7 +323,7 @@ class Home(Asked):
         """
         undo(self._durable, to)
 
-    def forget(self, name: str) -> Forgotten:
+    def forget(self, name: str) -> ForgetReceipt:
         """Delete a name so that no byte of it remains in any file of the folder.
 
         Its pictures, vectors and sightings go, and all of history, which holds vectors that were
@@ -322,11 +333,13 @@ class Home(Asked):
 
     # ---- for people
 
-    def sighted(self, *, camera: str, frame: int, name: str | None, vertex: int | None) -> None:
+    def record_sighting(
+        self, *, camera: str, frame: int, name: str | None, vertex: int | None
+    ) -> None:
         """One line for the diary of sightings; on a full disk it is left out."""
         if not self._durable.waits:
             with suppress(NotSaved):
-                self.album.sighted(self._clock(), camera, frame, name, vertex)
+                self.album.record_sighting(self._clock(), camera, frame, name, vertex)
 
     def show(self, pictures: Mapping[int, bytes]) -> None:
         """Give pictures to vertices that have none."""
@@ -335,9 +348,9 @@ class Home(Asked):
             for vertex in missing & set(self.vertices().ids.tolist()):
                 self.album.put(vertex, self._clock(), as_png(pictures[vertex]))
 
-    def tidy(self, now: float | None = None) -> Tidied:
+    def expire(self, now: float | None = None) -> Expired:
         """Delete what has expired; for a background job.
 
         A clock that was set back keeps more, one that was set ahead is not believed at once.
         """
-        return tidy(self._durable, self.believed() if now is None else now)
+        return expire(self._durable, self.trusted_clock() if now is None else now)

@@ -17,8 +17,8 @@ from onlooker.core.graph import UNLABELED
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.persistence import Saved
 from onlooker.core.records import State
-from onlooker.home.database import StoreDamaged, StoreError
-from onlooker.home.events import Change, Ledger
+from onlooker.home.database import HomeDamaged, HomeError
+from onlooker.home.events import Change, EventLog
 from onlooker.home.snapshots import Snapshots
 
 
@@ -111,7 +111,7 @@ class Remembered:
         return self.settings.restored(newer)
 
 
-class NotMended(StoreError):
+class NotRepaired(HomeError):
     """The way around some damage is known, but cannot be written: nothing may be built on it."""
 
     def __init__(self, learner: OnlineHarmonicLearner, error: Exception) -> None:
@@ -128,7 +128,7 @@ class _Damaged(Exception):
         self.sequence, self.reason = sequence, reason
 
 
-def remember(ledger: Ledger, snapshots: Snapshots, upto: int) -> Remembered:
+def remember(ledger: EventLog, snapshots: Snapshots, upto: int) -> Remembered:
     """What was known after an event, or after the last one before the damage."""
     try:
         return _exactly(ledger, snapshots, upto)
@@ -139,7 +139,7 @@ def remember(ledger: Ledger, snapshots: Snapshots, upto: int) -> Remembered:
         return Remembered(found.settings, found.state, found.sequence, (problem, *found.problems))
 
 
-def _exactly(ledger: Ledger, snapshots: Snapshots, upto: int) -> Remembered:
+def _exactly(ledger: EventLog, snapshots: Snapshots, upto: int) -> Remembered:
     spans: list[tuple[int, int]] = []
     top = upto
     while True:
@@ -159,7 +159,7 @@ def _exactly(ledger: Ledger, snapshots: Snapshots, upto: int) -> Remembered:
     return Remembered(OnlineHarmonicLearner(**saved.settings), table.state(like), upto, problems)
 
 
-def _any_vector(ledger: Ledger, upto: int) -> NDArray[Any] | None:
+def _any_vector(ledger: EventLog, upto: int) -> NDArray[Any] | None:
     """A learner that lost every vertex still knows the length of its vectors."""
     sequence = ledger.brought_a_vector(upto)
     return None if sequence is None else next(iter(ledger.vectors([sequence]).values()), None)
@@ -168,21 +168,21 @@ def _any_vector(ledger: Ledger, upto: int) -> NDArray[Any] | None:
 def _newest(snapshots: Snapshots, upto: int) -> tuple[int, Saved]:
     found = snapshots.newest(upto)
     if found is None:
-        raise StoreDamaged(
+        raise HomeDamaged(
             f"there is no good snapshot of event {upto} or before; restore a backup, "
             "or begin anew in another folder"
         )
     return found
 
 
-def _went_back_to(ledger: Ledger, undo: int) -> int:
+def _went_back_to(ledger: EventLog, undo: int) -> int:
     for event, sound in ledger.events(undo - 1, undo):
         if sound:
             return int(event.changes[0][1])
     raise _Damaged(undo, "is damaged")
 
 
-def _apply(ledger: Ledger, table: Table, after: int, upto: int) -> None:
+def _apply(ledger: EventLog, table: Table, after: int, upto: int) -> None:
     """Apply the events of a span; each must be there, and sound."""
     expected = after + 1
     try:
@@ -195,7 +195,7 @@ def _apply(ledger: Ledger, table: Table, after: int, upto: int) -> None:
             expected += 1
     except (LookupError, TypeError, ValueError) as error:
         raise _Damaged(expected, f"contradicts those before it ({error!r})") from error
-    except StoreDamaged as error:
+    except HomeDamaged as error:
         raise _Damaged(expected, f"cannot be read ({error})") from error
     if expected <= upto:
         raise _Damaged(expected, "is missing")

@@ -19,10 +19,10 @@ MEGABYTE = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class RetentionPolicy:
     """How long things are kept, and how often a snapshot is written.
 
-    >>> Keeping(undo_days=1).sighting_days
+    >>> RetentionPolicy(undo_days=1).sighting_days
     30
     """
 
@@ -70,10 +70,10 @@ class Erased:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten(Receipt):
+class ForgetReceipt(Receipt):
     """The learner's receipt, and what was deleted from the disk.
 
-    >>> Forgotten("ana", 4, 31, 812, (), pictures=35, sightings=6, events=901, snapshots=2).pictures
+    >>> ForgetReceipt("ana", 4, 31, 812, (), pictures=35, sightings=6, events=901, snapshots=2).pictures
     35
     """
 
@@ -86,10 +86,10 @@ class Forgotten(Receipt):
 
 
 @dataclass(frozen=True, slots=True)
-class Tidied:
+class Expired:
     """What had expired.
 
-    >>> Tidied(sightings=3, events=0, snapshots=0).sightings
+    >>> Expired(sightings=3, events=0, snapshots=0).sightings
     3
     """
 
@@ -104,11 +104,11 @@ PATIENCE = 3600.0
 """Seconds after which a clock that was set is believed."""
 
 
-class Believed:
+class TrustedClock:
     """Seconds since 1970, as far as they are to be believed.
 
     >>> now, steady = [100.0], [0.0]
-    >>> believed = Believed(lambda: now[0], lambda: steady[0])
+    >>> believed = TrustedClock(lambda: now[0], lambda: steady[0])
     >>> now[0], steady[0] = 1e9, 5.0
     >>> believed()
     105.0

@@ -28,7 +28,7 @@ from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import State
 from onlooker.core.similarity import Distance
 from onlooker.home.album import as_png
-from onlooker.home.database import StoreDamaged
+from onlooker.home.database import HomeDamaged
 from onlooker.home.home import Home
 from onlooker.home.reopen import DISTANCES, empty_learner, is_home, reopen
 
@@ -37,12 +37,12 @@ LEARNER, MANIFEST = "learner.snapshot", "manifest.json"
 _PICTURE = re.compile(r"pictures/(\d{1,18})\.png")
 
 
-class ParcelError(OnlookerError):
+class ExportError(OnlookerError):
     """A file that is not a whole export."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parcel:
+class Export:
     """What an export holds."""
 
     learner: OnlineHarmonicLearner
@@ -50,7 +50,7 @@ class Parcel:
     """By vertex of that learner."""
 
 
-def export(home: Home, path: str | PathLike[str]) -> Parcel:
+def export(home: Home, path: str | PathLike[str]) -> Export:
     """Write what a home has learned into a new file, and read it again to be sure."""
     target = Path(path)
     if target.exists():
@@ -58,7 +58,7 @@ def export(home: Home, path: str | PathLike[str]) -> Parcel:
     with _errors_about(target), tempfile.TemporaryDirectory(dir=target.parent) as folder:
         contents = {LEARNER: _saved(home.learner, Path(folder))}
         for vertex in home.album.vertices():
-            with suppress(StoreDamaged):  # one that cannot be shown is no loss
+            with suppress(HomeDamaged):  # one that cannot be shown is no loss
                 contents[f"pictures/{vertex}.png"] = home.album.picture(vertex) or b""
         finished = Path(folder, "parcel")
         _write(finished, contents, home.learner)
@@ -67,7 +67,7 @@ def export(home: Home, path: str | PathLike[str]) -> Parcel:
     return parcel
 
 
-def packed(parcel: Parcel) -> bytes:
+def packed(parcel: Export) -> bytes:
     """The same as the bytes of a file, for somebody who asks from elsewhere."""
     with tempfile.TemporaryDirectory() as folder:
         finished = Path(folder, "parcel")
@@ -83,7 +83,7 @@ def bring(
     folder: str | PathLike[str],
     path: str | PathLike[str],
     distances: Iterable[Distance] = DISTANCES,
-) -> Parcel:
+) -> Export:
     """Let a home take in an export; where there is no home, a new one begins with it.
 
     Other features, or another kernel, are refused: their vectors mean something else.
@@ -108,7 +108,7 @@ def bring(
     return parcel
 
 
-def read(path: str | PathLike[str], distances: Iterable[Distance] = DISTANCES) -> Parcel:
+def read(path: str | PathLike[str], distances: Iterable[Distance] = DISTANCES) -> Export:
     """What a file holds, if it is an export and every byte is as it was written."""
     with _errors_about(path), zipfile.ZipFile(path) as archive:
         contents = _checked(archive)
@@ -123,7 +123,7 @@ def read(path: str | PathLike[str], distances: Iterable[Distance] = DISTANCES) -
             if match is None:
                 raise ValueError(f"{name[:60]!r} is no part of one")
             pictures[int(match[1])] = as_png(data)
-    return Parcel(learner, pictures)
+    return Export(learner, pictures)
 
 
 def _checked(archive: zipfile.ZipFile) -> dict[str, bytes]:
@@ -171,7 +171,7 @@ def _saved(learner: OnlineHarmonicLearner, folder: Path) -> bytes:
     return path.read_bytes()
 
 
-def _show(home: Home, parcel: Parcel) -> None:
+def _show(home: Home, parcel: Export) -> None:
     """Give pictures to the vertices that stand where theirs stood."""
     theirs, mine = parcel.learner.vertices(), home.vertices()
     vectors = theirs.vectors.astype(mine.vectors.dtype)
@@ -189,38 +189,38 @@ def _errors_about(path: str | PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ParcelError(f"{path}: {error.strerror or error}") from error
+        raise ExportError(f"{path}: {error.strerror or error}") from error
     except SnapshotError as error:
-        raise ParcelError(f"{path} holds no sound learner: {error}") from error
+        raise ExportError(f"{path} holds no sound learner: {error}") from error
     except OnlookerError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, EOFError) as error:
-        raise ParcelError(f"{path} is not a whole export: {error}") from error
+        raise ExportError(f"{path} is not a whole export: {error}") from error
     except zipfile.BadZipFile as error:
-        raise ParcelError(f"{path} is not an export: {error}") from error
+        raise ExportError(f"{path} is not an export: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Portrait:
+class PersonExport:
     """Copies only: whoever has one need not wait for the home."""
 
     settings: OnlineHarmonicLearner
     state: State
     pictures: Mapping[int, bytes]
 
-    def parcel(self) -> Parcel:
+    def parcel(self) -> Export:
         """As an export holds it; measures all pairs of faces, so not in the home's thread."""
-        return Parcel(self.settings.restored(self.state), self.pictures)
+        return Export(self.settings.restored(self.state), self.pictures)
 
 
-def portrait(home: Home, name: str, vertices: Collection[int]) -> Portrait:
+def portrait(home: Home, name: str, vertices: Collection[int]) -> PersonExport:
     """The faces of a person, labeled and learned, as somebody else would be taught them."""
     state = home.learner.state()
     mine = np.isin(state.ids, list(vertices))
     theirs = state.labels[mine] == state.names.index(name)
     pictures: dict[int, bytes] = {}
     for vertex in set(home.album.vertices()) & set(vertices):
-        with suppress(StoreDamaged):
+        with suppress(HomeDamaged):
             pictures[vertex] = home.album.picture(vertex) or b""
     alone = State(
         state.ids[mine],
@@ -231,4 +231,4 @@ def portrait(home: Home, name: str, vertices: Collection[int]) -> Portrait:
         state.radius,
         state.next_id,
     )
-    return Portrait(home.learner, alone, pictures)
+    return PersonExport(home.learner, alone, pictures)

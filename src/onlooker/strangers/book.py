@@ -33,11 +33,11 @@ from onlooker.core.similarity import HeatKernel
 from onlooker.home.album import as_png
 from onlooker.home.durable_learner import Picture
 from onlooker.home.home import Home
-from onlooker.home.retention import DAY, Forgotten
+from onlooker.home.retention import DAY, ForgetReceipt
 from onlooker.strangers.cards import Card, Dropped, Face, Glimpse, Record, finite
-from onlooker.strangers.correction import Corrected, wrong
+from onlooker.strangers.correction import Correction, wrong
 from onlooker.strangers.groups import Place
-from onlooker.strangers.strangers import RecallableStrangers, SecondThoughts, Strangers
+from onlooker.strangers.strangers import Strangers, UndoHistory
 
 WHAT = "onlooker.Strangers"
 
@@ -215,7 +215,7 @@ Alert: TypeAlias = Callable[[Mapping[str, Any]], object]
 """Hears of a new stranger: event, card, count, camera, frame, time."""
 
 
-class Visitors:
+class StrangerBook:
     """Strangers that last as long as their home says; call it from the home's thread.
 
     >>> import tempfile
@@ -223,7 +223,7 @@ class Visitors:
     >>> def new_learner():
     ...     return OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Home(folder, new_learner=new_learner) as home, Visitors(home, folder) as visitors:
+    ...     with Home(folder, new_learner=new_learner) as home, StrangerBook(home, folder) as visitors:
     ...         card = visitors.met([0.0, 0.0], camera="door", frame=0)
     ...         visitors.name(card, "ana"), home.predict([0.1, 0.0]).label
     (1, 'ana')
@@ -244,8 +244,8 @@ class Visitors:
     ) -> None:
         self.home, self._clock = home, clock
         self._alert, self._alert_after, self._save_every = alert, alert_after, save_every
-        self.strangers = RecallableStrangers(home.learner.kernel, max_vertices=max_vertices)
-        self._thoughts = SecondThoughts(self.strangers)
+        self.strangers = Strangers(home.learner.kernel, max_vertices=max_vertices)
+        self._thoughts = UndoHistory(self.strangers)
         self._drawer = Drawer(Path(folder), self.strangers, home.learner.features)
 
     @property
@@ -321,7 +321,7 @@ class Visitors:
         self.strangers.show(number)
         self._drawer.save()
 
-    def wrong(self, vertex: int) -> Corrected:
+    def wrong(self, vertex: int) -> Correction:
         """That face of the home is somebody else: drop it, and what was learned only through it."""
         before, now = self.home.sequence, self._clock()
         dropped: list[Dropped] = []
@@ -339,7 +339,7 @@ class Visitors:
         if self.strangers.changes > before:
             self._drawer.erase()
 
-    def forget(self, name: str) -> Forgotten:
+    def forget(self, name: str) -> ForgetReceipt:
         """Delete somebody from the home, and the cards of faces that it would have named so.
 
         The cards go first: afterwards nobody could tell any more whose they were.
@@ -361,18 +361,18 @@ class Visitors:
         vectors += [member.vector for member in self.strangers.leftover(card.number).members]
         return any(self.home.predict(vector).label == name for vector in vectors)
 
-    def tidy(self, now: float | None = None) -> int:
+    def expire(self, now: float | None = None) -> int:
         """Delete what the home keeps no longer, and write the rest: how many cards went.
 
         Hidden strangers are remembered, without pictures, as long as sightings: who comes once a
         day is not to be ignored once a day.
         """
-        now, keeping = self._clock() if now is None else now, self.home.keeping
+        now, retention = self._clock() if now is None else now, self.home.retention
         before = self.strangers.changes
-        self._thoughts.forget(before=now - keeping.stranger_hours * 3600)
+        self._thoughts.forget(before=now - retention.stranger_hours * 3600)
         gone = self.strangers.expire(
-            now - keeping.stranger_hours * 3600,
-            hidden_before=now - keeping.sighting_days * DAY,
+            now - retention.stranger_hours * 3600,
+            hidden_before=now - retention.sighting_days * DAY,
             now=now,
         )
         self._drawer.erase() if self.strangers.changes > before else self._drawer.save()

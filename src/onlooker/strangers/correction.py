@@ -12,17 +12,17 @@ from onlooker.core.errors import NotFound
 from onlooker.core.graph import FREE, Graph
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.persistence import graph_of
-from onlooker.home.database import StoreDamaged
+from onlooker.home.database import HomeDamaged
 from onlooker.home.home import Home
 from onlooker.strangers.cards import Dropped
 from onlooker.strangers.strangers import Strangers
 
 
 @dataclass(frozen=True, slots=True)
-class Corrected:
+class Correction:
     """What one "wrong" took away.
 
-    >>> Corrected(vertices=(9, 7), examples=31, cards=(2,), undo_to=118).examples
+    >>> Correction(vertices=(9, 7), examples=31, cards=(2,), undo_to=118).examples
     31
     """
 
@@ -68,7 +68,7 @@ def wrong(
     *,
     time: float,
     dropped: Callable[[Dropped], object] = lambda _: None,
-) -> Corrected:
+) -> Correction:
     """Drop a vertex and all that was learned only through it; their faces become strangers.
 
     One event each. Whatever stops it in between, a face is known or a stranger, never both, and
@@ -82,7 +82,7 @@ def wrong(
     cards = set()
     for each, count in zip(doomed, counts, strict=True):
         picture: bytes | None = None
-        with suppress(StoreDamaged):
+        with suppress(HomeDamaged):
             picture = home.album.picture(each)
         home.drop(each)
         vector = known.vectors[rows[each]].copy()
@@ -93,7 +93,7 @@ def wrong(
         strangers.tell(card)
         cards.add(card)
     alive = {card.number for card in strangers.cards(hidden=True)}
-    return Corrected(tuple(doomed), sum(counts), tuple(sorted(alive & cards)), undo_to)
+    return Correction(tuple(doomed), sum(counts), tuple(sorted(alive & cards)), undo_to)
 
 
 def _steps(graph: Graph, start: int) -> dict[int, int]:

@@ -40,6 +40,20 @@ Teach: TypeAlias = Callable[[Rows, str, bytes | None], object]
 """Takes in a vector, its name and its picture."""
 
 
+STEPS = 8
+"""How many changes are remembered, the newest."""
+FACES = 100
+"""Vectors of each that are remembered at most."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RemovedCard:
+    """A card that was taken out, with its vectors."""
+
+    card: Card
+    members: tuple[Member, ...]
+
+
 class Strangers:
     """Cards of strangers, from one face after another.
 
@@ -193,60 +207,15 @@ class Strangers:
         self.changes += len(old)
         return cards - len(self._cards)
 
-    # ---- keeping
+    # ---- taking out and bringing back
 
-    def record(self) -> Record:
-        """Everything, as it is now."""
-        cards = list(self._cards.values())
-        return Record(*self._groups.state(), cards, self._next_card, self._turn)
-
-    def restore(self, record: Record) -> None:
-        """Be as it was then; what contradicts itself is a BadValue."""
-        cards = {card.number: card for card in record.cards}
-        groups = {place.group for place in record.places}
-        if groups != cards.keys() or len(cards) < len(record.cards):
-            raise BadValue("strangers without a card, or cards without a stranger")
-        if max(cards, default=0) >= record.next_card:
-            raise BadValue(f"a card {max(cards)}, where the next one is {record.next_card}")
-        self._groups.restore(record.graph, record.places)
-        self._cards, self._next_card, self._turn = cards, record.next_card, record.turn
-
-
-STEPS = 8
-"""How many changes are remembered, the newest."""
-FACES = 100
-"""Vectors of each that are remembered at most."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Leftover:
-    """A card that was taken out, with its vectors."""
-
-    card: Card
-    members: tuple[Member, ...]
-
-
-class RecallableStrangers(Strangers):
-    """Strangers who can be taken out and brought back.
-
-    >>> from onlooker import HeatKernel
-    >>> strangers = RecallableStrangers(HeatKernel(bandwidth=0.3, cutoff=1e-5))
-    >>> number = strangers.see([0.0], time=5.0, camera="door", frame=0)
-    >>> left = strangers.leftover(number)
-    >>> strangers.remove(number)
-    >>> strangers.cards()
-    []
-    >>> strangers.bring_back(left), strangers.card(1).count
-    (1, 1)
-    """
-
-    def leftover(self, number: int) -> Leftover:
+    def leftover(self, number: int) -> RemovedCard:
         """What it takes to bring a card back that is about to go."""
         card = self.card(number)
         members = sorted(self._groups.members(number), key=lambda one: -one.time)
-        return Leftover(card, tuple(members[:FACES]))
+        return RemovedCard(card, tuple(members[:FACES]))
 
-    def bring_back(self, left: Leftover) -> int:
+    def bring_back(self, left: RemovedCard) -> int:
         """Show a card again: its number. Who was seen since and is the same is one with it."""
         touched = {
             group for member in left.members for group in self._groups.touch(member.vector).groups
@@ -280,6 +249,24 @@ class RecallableStrangers(Strangers):
         self._cards[number] = replace(self.card(number), hidden=False)
         self.changes += 1
 
+    # ---- keeping
+
+    def record(self) -> Record:
+        """Everything, as it is now."""
+        cards = list(self._cards.values())
+        return Record(*self._groups.state(), cards, self._next_card, self._turn)
+
+    def restore(self, record: Record) -> None:
+        """Be as it was then; what contradicts itself is a BadValue."""
+        cards = {card.number: card for card in record.cards}
+        groups = {place.group for place in record.places}
+        if groups != cards.keys() or len(cards) < len(record.cards):
+            raise BadValue("strangers without a card, or cards without a stranger")
+        if max(cards, default=0) >= record.next_card:
+            raise BadValue(f"a card {max(cards)}, where the next one is {record.next_card}")
+        self._groups.restore(record.graph, record.places)
+        self._cards, self._next_card, self._turn = cards, record.next_card, record.turn
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
@@ -288,21 +275,21 @@ class _Step:
     before: int
     """The newest event before it."""
     time: float
-    gone: Leftover | None
+    gone: RemovedCard | None
     added: tuple[Dropped, ...]
 
 
-class SecondThoughts:
+class UndoHistory:
     """The latest changes that an undo of the home must take back here too; in memory only."""
 
-    def __init__(self, strangers: RecallableStrangers) -> None:
+    def __init__(self, strangers: Strangers) -> None:
         self._strangers = strangers
         self._steps: deque[_Step] = deque(maxlen=STEPS)
 
     def __len__(self) -> int:
         return len(self._steps)
 
-    def named(self, before: int, time: float, gone: Leftover) -> None:
+    def named(self, before: int, time: float, gone: RemovedCard) -> None:
         """Somebody got a name, and their card is gone."""
         self._steps.append(_Step(before, time, gone, ()))
 

@@ -329,7 +329,7 @@ class LiveRecognizer:
             self._announced.popitem(last=False)
         if sighting.name is not None and sighting.name != known:
             vertex = sighting.answer.vertex if sighting.answer else None
-            home.sighted(
+            home.record_sighting(
                 camera=sighting.camera, frame=sighting.frame, name=sighting.name, vertex=vertex
             )
 

@@ -44,7 +44,7 @@ class Worker:
         open_home: Callable[[], AbstractContextManager[Home]],
         *,
         told: Callable[[int], object] = lambda sequence: None,
-        tidy: Callable[[Home], object] = Home.tidy,
+        tidy: Callable[[Home], object] = Home.expire,
         looked: Callable[[Home], object] = lambda home: None,
         waiting: int = WAITING,
         tidy_every: float = 600.0,

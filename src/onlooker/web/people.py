@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from onlooker.core.errors import BadValue, NotFound, OnlookerError
 from onlooker.home.home import Home
 from onlooker.home.people import merge, rename
-from onlooker.home.retention import Forgotten
-from onlooker.strangers.book import Visitors
+from onlooker.home.retention import ForgetReceipt
+from onlooker.strangers.book import StrangerBook
 from onlooker.strangers.cards import Card
 from onlooker.web.frames import MeasuredFace, RecentFace
 
@@ -71,7 +71,7 @@ class People:
     def __init__(self) -> None:
         self._owners: dict[int, str | None] = {}
         self._owners_at = -1
-        self.visitors: Visitors | None = None
+        self.visitors: StrangerBook | None = None
         """Who keeps the strangers, while the home is open."""
 
     # ---- asking
@@ -127,7 +127,7 @@ class People:
     # ---- strangers
 
     @property
-    def keeper(self) -> Visitors:
+    def keeper(self) -> StrangerBook:
         """Who keeps the strangers."""
         if self.visitors is None:
             raise NotFound("nobody keeps strangers while the home is closed")
@@ -207,7 +207,7 @@ class Deeds:
         merge(home, old, name)
         return name, self._done(home, before)
 
-    def forget(self, home: Home, person: str) -> Forgotten:
+    def forget(self, home: Home, person: str) -> ForgetReceipt:
         """Delete a person so that nothing remains. There is no way back."""
         name = self._people.name(home, person)
         try:

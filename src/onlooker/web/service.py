@@ -14,8 +14,8 @@ from typing import Self, TypeVar
 
 from onlooker.core.errors import NotFound
 from onlooker.home.home import Home
-from onlooker.home.retention import Health, Keeping
-from onlooker.strangers.book import Visitors
+from onlooker.home.retention import Health, RetentionPolicy
+from onlooker.strangers.book import StrangerBook
 from onlooker.vision.types import Frame, Sighting
 from onlooker.web.broadcast import Hub
 from onlooker.web.cameras import (
@@ -39,7 +39,7 @@ class Facts:
 
     identity: str
     folder: Path
-    keeping: Keeping
+    retention: RetentionPolicy
     max_vertices: int
     vertices: int
 
@@ -47,7 +47,7 @@ class Facts:
     def of(cls, home: Home) -> "Facts":
         """As they are now."""
         learner = home.learner
-        return cls(home.identity, home.folder, home.keeping, learner.max_vertices, len(learner))
+        return cls(home.identity, home.folder, home.retention, learner.max_vertices, len(learner))
 
 
 PATIENCE = 5.0
@@ -73,7 +73,7 @@ class Station:
     def __init__(
         self,
         open_home: Callable[[], Home],
-        open_visitors: Callable[[Home], Visitors],
+        open_visitors: Callable[[Home], StrangerBook],
         recognizer: LiveRecognizer,
         *,
         folders: Sequence[Path] = (),
@@ -113,7 +113,7 @@ class Station:
 
     @contextmanager
     def _opened(
-        self, open_home: Callable[[], Home], open_visitors: Callable[[Home], Visitors]
+        self, open_home: Callable[[], Home], open_visitors: Callable[[Home], StrangerBook]
     ) -> Iterator[Home]:
         with open_home() as home, open_visitors(home) as visitors:
             self.recognizer.strangers = self.people.visitors = visitors
@@ -130,9 +130,9 @@ class Station:
             self.views.clear()
 
     def _tidy(self, home: Home) -> None:
-        home.tidy()
+        home.expire()
         if self.people.visitors is not None:
-            self.people.visitors.tidy(home.believed())
+            self.people.visitors.expire(home.trusted_clock())
 
     @property
     def health(self) -> Health:

@@ -90,8 +90,8 @@ def test_history_counts_the_lines_of_the_diary(client, station):
 
     def write(home):
         for age in (0.5, 1.5, 1.6, 23.5, 30.0):
-            home.album.sighted(now - age * 3600, "door", 0, "ana", None)
-        home.album.sighted(now - 60, "door", 0, "ben", None)
+            home.album.record_sighting(now - age * 3600, "door", 0, "ana", None)
+        home.album.record_sighting(now - 60, "door", 0, "ben", None)
 
     station.ask(write).result()
     told = client.get(f"{API}/people/{ana}/history", params={"hours": 24, "buckets": 24}).json()
@@ -106,7 +106,7 @@ def test_history_counts_the_lines_of_the_diary(client, station):
 
 def test_history_at_the_very_end_is_in_the_last_part(client, station):
     def act(home):
-        home.album.sighted(100.0, "door", 0, "ana", None)
+        home.album.record_sighting(100.0, "door", 0, "ana", None)
         return Album.history(home.album, "ana", 0.0, 100.0, 4)
 
     assert station.ask(act).result() == [0, 0, 0, 1]

@@ -190,9 +190,9 @@ def _health(station: Station) -> schemas.Health:
         memory=resident(),
         disk=schemas.Disk(home=used, free=free),
         retention=schemas.Retention(
-            stranger_hours=facts.keeping.stranger_hours,
-            sighting_days=facts.keeping.sighting_days,
-            undo_days=facts.keeping.undo_days,
+            stranger_hours=facts.retention.stranger_hours,
+            sighting_days=facts.retention.sighting_days,
+            undo_days=facts.retention.undo_days,
         ),
         versions=versions(),
         queue=station.worker.waiting,

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from onlooker.core.errors import NotFound
 from onlooker.home.home import Home
-from onlooker.home.transfer import Portrait, packed, portrait
+from onlooker.home.transfer import PersonExport, packed, portrait
 from onlooker.web import schemas
 from onlooker.web.people import People
 from onlooker.web.requests import asked, uploaded
@@ -218,7 +218,7 @@ def person_routes(station: Station) -> APIRouter:
     async def export(person: Person) -> Response:
         """Their faces and pictures in one file, for `onlooker import`. It holds faces."""
 
-        def act(home: Home) -> Portrait:
+        def act(home: Home) -> PersonExport:
             vertices = [face.vertex for face in people.faces(home, person)]
             return portrait(home, people.name(home, person), vertices)
 
