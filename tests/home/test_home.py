@@ -201,7 +201,7 @@ def test_a_folder_that_cannot_be_one_is_refused(tmp_path):
 
 def test_a_second_process_is_refused_too(tmp_path):
     program = (
-        "import sys; from homes import small_learner; from onlooker.home.home import Home\n"
+        "import sys; from helpers.homes import small_learner; from onlooker.home.home import Home\n"
         "Home(sys.argv[1], new_learner=small_learner)"
     )
     with opened(tmp_path):

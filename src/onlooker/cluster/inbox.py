@@ -114,7 +114,8 @@ class Inbox:
     >>> from onlooker.home.retention import RetentionPolicy
     >>> recipe = Recipe(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     home = Kept(folder, new_learner=recipe.learner, retention=RetentionPolicy(), clock=time.time)
+    ...     policy = RetentionPolicy()
+    ...     home = Kept(folder, new_learner=recipe.learner, retention=policy, clock=time.time)
     ...     inbox = Inbox(home, "north")
     ...     session, ana = inbox.hello("door").session, Example(1, np.zeros(2), "ana")
     ...     inbox.check("door", session)

@@ -73,7 +73,8 @@ class Erased:
 class ForgetReceipt(Receipt):
     """The learner's receipt, and what was deleted from the disk.
 
-    >>> ForgetReceipt("ana", 4, 31, 812, (), pictures=35, sightings=6, events=901, snapshots=2).pictures
+    >>> gone = {"pictures": 35, "sightings": 6, "events": 901, "snapshots": 2}
+    >>> ForgetReceipt("ana", 4, 31, 812, (), **gone).pictures
     35
     """
 

@@ -223,9 +223,9 @@ class StrangerBook:
     >>> def new_learner():
     ...     return OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Home(folder, new_learner=new_learner) as home, StrangerBook(home, folder) as visitors:
-    ...         card = visitors.met([0.0, 0.0], camera="door", frame=0)
-    ...         visitors.name(card, "ana"), home.predict([0.1, 0.0]).label
+    ...     with Home(folder, new_learner=new_learner) as home, StrangerBook(home, folder) as book:
+    ...         card = book.met([0.0, 0.0], camera="door", frame=0)
+    ...         book.name(card, "ana"), home.predict([0.1, 0.0]).label
     (1, 'ana')
 
     alert hears of each stranger who was seen alert_after times, once.
