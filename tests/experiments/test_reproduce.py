@@ -79,7 +79,7 @@ def test_an_interrupted_sweep_goes_on_and_gives_the_same_rows(setup, rows):
     assert [row["recall"] for row in json.loads(before)] == [
         row["recall"] for row in json.loads(lost.read_text(encoding="utf-8"))
     ]
-    assert not list(lost.parent.glob("*.part"))
+    assert not list(lost.parent.glob(".onlooker-*.tmp"))
 
 
 def test_other_code_or_another_trial_is_kept_elsewhere(setup, monkeypatch):

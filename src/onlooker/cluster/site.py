@@ -36,6 +36,7 @@ from onlooker.cluster.messages import (
     Taught,
 )
 from onlooker.core.errors import Incompatible, NotFound, OnlookerError
+from onlooker.core.files import replace_file, sync_folder
 from onlooker.core.records import Explanation, Prediction
 from onlooker.home.database import HomeError
 from onlooker.home.disk import HomeInUse
@@ -132,15 +133,9 @@ class Pending:
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             path = self._folder / f"{uuid.uuid4().hex}.json"
-            partial = path.with_suffix(".tmp")
-            descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump({"forget": name}, file)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-            _sync(self._folder)
-            _sync(self._folder.parent)
+            replace_file(path, json.dumps({"forget": name}).encode())
+            sync_folder(self._folder)  # a second time: here a failure must be an error
+            sync_folder(self._folder.parent)
         except OSError as error:
             raise ClusterError(
                 f"cannot note in {self._folder} that a name is to be forgotten: {error.strerror}"
@@ -164,17 +159,7 @@ class Pending:
     def done(self, path: Path) -> None:
         """It is forgotten: so is that it was to be."""
         path.unlink(missing_ok=True)
-        _sync(self._folder)
-
-
-def _sync(folder: Path) -> None:
-    if os.name == "nt":  # folders cannot be opened there
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync_folder(self._folder)
 
 
 class Site:

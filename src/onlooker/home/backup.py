@@ -9,12 +9,13 @@ from os import PathLike
 from pathlib import Path
 
 from onlooker.core.errors import BadValue, OnlookerError
+from onlooker.core.files import TEMPORARY_FILES, move_into_place
 from onlooker.core.similarity import Distance
 from onlooker.home.disk import Lock
 from onlooker.home.events import digest
 from onlooker.home.reopen import DISTANCES, reopen
 
-LEFT_OUT = ("lock", "ballast", ".onlooker-*.tmp", "*.damaged-*", "*-shm")
+LEFT_OUT = ("lock", "ballast", TEMPORARY_FILES, "*.damaged-*", "*-shm")
 """Of this process, half-written, or past use."""
 
 
@@ -58,7 +59,7 @@ def back_up(
         if _knowledge(partial, distances) != known:
             raise BackupFailed(f"{target}: the copy does not know what {source} knows; try again")
         (partial / "lock").unlink()
-        os.replace(partial, target)
+        move_into_place(partial, target)
     except OSError as error:
         raise BackupFailed(f"cannot write {target}: {error.strerror or error}") from error
     finally:

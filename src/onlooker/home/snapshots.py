@@ -5,7 +5,6 @@ temporary name, synced and renamed, and holds its own SHA-256: one that does not
 over for the one before.
 """
 
-import os
 import re
 from collections.abc import Iterable, Mapping
 from os import PathLike
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from onlooker.core import snapshot
 from onlooker.core.errors import Incompatible, SnapshotError
+from onlooker.core.files import remove_temporary_files, sync_folder
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.persistence import KNOWN, Saved
 
@@ -33,8 +33,7 @@ class Snapshots:
 
     def remove_unfinished(self) -> None:
         """Temporary files of a process that was killed while writing."""
-        for path in self._folder.glob(".onlooker-*.tmp"):
-            path.unlink()
+        remove_temporary_files(self._folder)
 
     def path(self, sequence: int) -> Path:
         """Where the snapshot of an event is."""
@@ -68,19 +67,10 @@ class Snapshots:
                 self.path(sequence).unlink(missing_ok=True)
                 self.damaged.pop(sequence, None)
             if doomed:
-                self._sync()
+                sync_folder(self._folder)
         except OSError as error:
             raise SnapshotError(f"cannot delete old snapshots: {error}") from error
         return len(doomed)
-
-    def _sync(self) -> None:
-        if os.name == "nt":  # folders cannot be opened there
-            return
-        descriptor = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
     def _read(self, sequence: int) -> Saved:
         path, like = self.path(sequence), self._like

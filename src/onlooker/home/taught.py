@@ -8,7 +8,6 @@ folder of the home and guesses a name can check whether it was ever taught.
 
 import hashlib
 import json
-import os
 import secrets
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from onlooker.core.errors import BadValue
+from onlooker.core.files import OWNER_ONLY, replace_file
 from onlooker.home.database import NotSaved
 
 FILE = "register.json"
@@ -70,7 +70,7 @@ class Register:
             return
         kept = json.dumps({"key": self._key.hex(), "taught": sorted(self._taught)})
         try:
-            _write(self._path, kept)
+            replace_file(self._path, kept.encode("ascii"), mode=OWNER_ONLY)
         except OSError as error:
             raise NotSaved(f"cannot write {self._path}: {error.strerror or error}") from error
         self._changed = False
@@ -82,17 +82,6 @@ class Register:
 def _written(name: str, vector: NDArray[Any] | None) -> bytes:
     called = b"name " + name.encode("utf-8", "surrogatepass")
     return called if vector is None else called + b"\0" + vector.tobytes()
-
-
-def _write(path: Path, text: str) -> None:
-    unfinished = path.with_suffix(".new")
-    unfinished.unlink(missing_ok=True)
-    file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(file, "w", encoding="ascii") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(file)
-    unfinished.replace(path)
 
 
 def _read(path: Path) -> tuple[bytes, set[str]]:

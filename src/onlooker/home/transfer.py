@@ -9,7 +9,6 @@ What a home knows of one person, taken out to be given away; all others stay at 
 
 import hashlib
 import json
-import os
 import re
 import tempfile
 import zipfile
@@ -18,11 +17,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from onlooker.core.errors import BadValue, Incompatible, OnlookerError, SnapshotError
+from onlooker.core.files import move_into_place, replace_file
 from onlooker.core.graph import UNLABELED
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import State
@@ -63,7 +63,7 @@ def export(home: Home, path: str | PathLike[str]) -> Export:
         finished = Path(folder, "parcel")
         _write(finished, contents, home.learner)
         parcel = read(finished, [home.learner.kernel.distance])
-        os.replace(finished, target)
+        move_into_place(finished, target)
     return parcel
 
 
@@ -152,17 +152,15 @@ def _write(path: Path, contents: Mapping[str, bytes], learner: OnlineHarmonicLea
         "vertices": len(learner),
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()},
     }
-    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
+
+    def write(file: BinaryIO) -> None:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             # a fixed date: the same home gives the same bytes
-            for name, data in {
-                MANIFEST: json.dumps(manifest, indent=1).encode(),
-                **contents,
-            }.items():
+            archive.writestr(zipfile.ZipInfo(MANIFEST), json.dumps(manifest, indent=1).encode())
+            for name, data in contents.items():
                 archive.writestr(zipfile.ZipInfo(name), data)
-        file.flush()
-        os.fsync(file.fileno())
+
+    replace_file(path, write)
 
 
 def _saved(learner: OnlineHarmonicLearner, folder: Path) -> bytes:

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlooker.core import snapshot
 from onlooker.core.errors import SnapshotError
+from onlooker.core.files import remove_temporary_files
 from onlooker.core.graph import UNLABELED
 from onlooker.core.records import State
 from onlooker.core.similarity import HeatKernel
@@ -175,8 +176,7 @@ class Drawer:
         """What was found damaged or could not be done, in words."""
         self._path, self._strangers, self._features = folder / FILE, strangers, features
         self._saved = strangers.changes
-        for unfinished in folder.glob(".onlooker-*.tmp"):
-            unfinished.unlink()
+        remove_temporary_files(folder)
         if self._path.exists():
             try:
                 read(self._path, strangers, features)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from onlooker.core.errors import OnlookerError
+from onlooker.core.files import move_into_place
 
 Progress = Callable[[int, int], object]
 """Called with the bytes that are here and the bytes there will be."""
@@ -42,7 +43,7 @@ def download(
             if not is_file_with(path, size=size, sha256=sha256):
                 _fill(part, address, size, progress)
                 _refuse_wrong_sum(part, address, sha256)
-                os.replace(part, path)
+                move_into_place(part, path)
     except OSError as error:  # of the disk: those of the network are translated where they occur
         raise DownloadError(f"cannot write {path}: {error.strerror or error}") from error
     if progress:

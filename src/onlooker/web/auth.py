@@ -10,7 +10,6 @@ The one token: made at first start, told once, kept as a salted hash; and who ma
 import hashlib
 import hmac
 import json
-import os
 import secrets
 import time
 from collections import OrderedDict, deque
@@ -26,6 +25,7 @@ from starlette.requests import cookie_parser
 from starlette.types import Scope
 
 from onlooker.core.errors import OnlookerError
+from onlooker.core.files import OWNER_ONLY, replace_file
 
 FILE = "token.json"
 
@@ -70,15 +70,7 @@ class Token:
         text, salt = secrets.token_urlsafe(32), secrets.token_bytes(16)
         token = cls(salt, _digest(salt, text))
         kept = json.dumps({"salt": salt.hex(), "sha256": token._digest.hex()})
-        unfinished = path.with_suffix(".new")
-        unfinished.unlink(missing_ok=True)
-        file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            os.write(file, kept.encode("ascii"))
-            os.fsync(file)
-        finally:
-            os.close(file)
-        unfinished.replace(path)
+        replace_file(path, kept.encode("ascii"), mode=OWNER_ONLY)
         return token, text
 
     def is_(self, text: str) -> bool:

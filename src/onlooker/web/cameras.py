@@ -26,6 +26,7 @@ from threading import Lock, Thread
 from typing import Any, Literal
 
 from onlooker.core.errors import BadValue, NotFound, OnlookerError
+from onlooker.core.files import OWNER_ONLY, replace_file
 from onlooker.video.addresses import Address, Kind, addresses_of
 from onlooker.video.sources import Counts, Stream, frames_from
 from onlooker.vision.types import Frame
@@ -104,20 +105,7 @@ def _read(path: Path) -> dict[str, str]:
 def _write(path: Path, sources: dict[str, str]) -> None:
     cameras = [{"name": name, "source": source} for name, source in sources.items()]
     kept = {"version": VERSION, "sha256": _digest(cameras), "cameras": cameras}
-    unfinished = path.with_suffix(".new")
-    unfinished.unlink(missing_ok=True)
-    file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(file, "w", encoding="ascii") as text:
-        json.dump(kept, text, indent=1)
-        text.flush()
-        os.fsync(file)
-    unfinished.replace(path)
-    if os.name != "nt":  # folders cannot be opened there
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    replace_file(path, json.dumps(kept, indent=1).encode("ascii"), mode=OWNER_ONLY)
 
 
 def _digest(cameras: Any) -> str:

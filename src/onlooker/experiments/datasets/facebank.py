@@ -5,7 +5,6 @@ finder that looked at them, so nothing is detected twice, and nothing stale is e
 """
 
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.core.errors import OnlookerError
+from onlooker.core.files import replace_file
 from onlooker.experiments.datasets.manifest import Picture, refuse
 from onlooker.experiments.parallel import spread
 from onlooker.video.image_files import read_picture
@@ -158,13 +158,7 @@ def _write(file: Path, found: Sequence[Sequence[Face]]) -> None:
         "measured": np.array([face.vector is not None for face in faces], dtype=bool),
         "vectors": np.array(vectors, np.float32) if vectors else np.empty((0, 0), np.float32),
     }
-    partial = file.with_suffix(f".{os.getpid()}.part")
-    try:
-        with partial.open("wb") as out:
-            np.savez(out, **arrays)
-        partial.replace(file)
-    finally:
-        partial.unlink(missing_ok=True)
+    replace_file(file, lambda out: np.savez(out, **arrays))
 
 
 def _kept(file: Path) -> list[list[Face]] | None:

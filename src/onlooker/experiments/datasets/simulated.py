@@ -21,6 +21,7 @@ from rich.progress import Progress, TaskID
 
 from onlooker.core.checks import as_number
 from onlooker.core.errors import BadValue
+from onlooker.core.files import move_into_place
 from onlooker.experiments.datasets.manifest import MANIFEST
 from onlooker.experiments.parallel import spread
 from onlooker.simulation import filming, morphing, orl, scenarios, scenery
@@ -91,7 +92,7 @@ def _make(place: Path, seed: int, frames: int | None, *, quiet: bool = False) ->
             )
             if place.is_dir():
                 place.rmdir()  # it must be empty
-            made.rename(place)
+            move_into_place(made, place)
     except OSError as error:
         if not (place / MANIFEST).is_file():
             raise BadValue(f"cannot write {place}: {error.strerror or error}") from error

@@ -5,7 +5,6 @@ A file is named after everything that decides its rows: the trial, the dataset, 
 
 import hashlib
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import onlooker
+from onlooker.core.files import replace_file
 from onlooker.experiments.datasets.manifest import read_dataset
 from onlooker.experiments.paper.trial import Row, Trial, run
 from onlooker.experiments.parallel import spread
@@ -34,9 +34,7 @@ def rows_of(trials: Sequence[Trial], *, what: str) -> list[Row]:
 def run_and_keep(trial: Trial) -> None:
     """Work out the rows of one trial and write them down as a whole."""
     text = json.dumps([asdict(row) for row in run(trial)])
-    partial = kept(trial).with_suffix(f".{os.getpid()}.part")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(kept(trial))
+    replace_file(kept(trial), text.encode())
 
 
 def kept(trial: Trial) -> Path:
