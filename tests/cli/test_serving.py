@@ -15,7 +15,7 @@ from helpers.services import photo, scene
 from helpers.waiting import eventually
 from onlooker.cli.alerts import Alerts
 from onlooker.cli.app import app
-from onlooker.cli.serve import opened_station
+from onlooker.cli.serve import opened_service
 from onlooker.cli.settings import settings
 from onlooker.core.errors import BadValue
 from onlooker.home.people import rename
@@ -38,20 +38,20 @@ def people(tmp_path):
 
 def started(folder, people=None, alerts=NOBODY_TOLD):
     chosen = settings(home=str(folder), people=None if people is None else str(people))
-    return opened_station(folder, chosen, [], Alerts(*alerts))
+    return opened_service(folder, chosen, [], Alerts(*alerts))
 
 
-def done(station, act):
-    return station.ask(act).result()
+def done(service, act):
+    return service.submit(act).result()
 
 
-def names(station):
-    return sorted(done(station, lambda home: home.learner.names))
+def names(service):
+    return sorted(done(service, lambda home: home.learner.names))
 
 
-def taught(station):
+def taught(service):
     """How many labeled faces everybody has."""
-    labels = [name for name in done(station, lambda home: home.vertices().names) if name]
+    labels = [name for name in done(service, lambda home: home.vertices().names) if name]
     return {name: labels.count(name) for name in labels}
 
 
@@ -60,23 +60,23 @@ def taught(station):
 
 def test_everybody_in_the_folder_is_taught_once_with_a_picture(tmp_path, people):
     for _ in range(2):
-        with started(tmp_path / "home", people) as station:
-            assert taught(station) == {"ana": 2, "ben": 1}
-            vertices = done(station, lambda home: home.vertices().ids.tolist())
+        with started(tmp_path / "home", people) as service:
+            assert taught(service) == {"ana": 2, "ben": 1}
+            vertices = done(service, lambda home: home.vertices().ids.tolist())
             for vertex in vertices:
-                png = done(station, lambda home, vertex=vertex: home.album.picture(vertex))
+                png = done(service, lambda home, vertex=vertex: home.album.picture(vertex))
                 assert cv2.imdecode(np.frombuffer(png, np.uint8), 1).shape == (96, 96, 3)
-            assert done(station, lambda home: home.sequence) == 3
+            assert done(service, lambda home: home.sequence) == 3
 
 
 def test_who_was_forgotten_is_not_taught_again(tmp_path, people, capsys):
     home = tmp_path / "home"
-    with started(home, people) as station:
-        done(station, lambda home: home.forget("ana"))
+    with started(home, people) as service:
+        done(service, lambda home: home.forget("ana"))
     for _ in range(2):
         capsys.readouterr()
-        with started(home, people) as station:
-            assert names(station) == ["ben"]
+        with started(home, people) as service:
+            assert names(service) == ["ben"]
         (line,) = capsys.readouterr().err.splitlines()
         assert "ana is not taught again" in line
     register = (home / FILE).read_bytes()
@@ -86,38 +86,38 @@ def test_who_was_forgotten_is_not_taught_again(tmp_path, people, capsys):
 
 
 def test_who_was_renamed_does_not_come_back_by_the_old_name(tmp_path, people, capsys):
-    with started(tmp_path / "home", people) as station:
-        done(station, lambda home: rename(home, "ana", "anna"))
-    with started(tmp_path / "home", people) as station:
-        assert names(station) == ["anna", "ben"]
+    with started(tmp_path / "home", people) as service:
+        done(service, lambda home: rename(home, "ana", "anna"))
+    with started(tmp_path / "home", people) as service:
+        assert names(service) == ["anna", "ben"]
 
 
 def test_what_was_undone_stays_undone(tmp_path, people, capsys):
-    with started(tmp_path / "home", people) as station:
-        done(station, lambda home: home.undo(to=0))
-    with started(tmp_path / "home", people) as station:
-        assert names(station) == []
+    with started(tmp_path / "home", people) as service:
+        done(service, lambda home: home.undo(to=0))
+    with started(tmp_path / "home", people) as service:
+        assert names(service) == []
 
 
 def test_a_face_that_was_called_wrong_is_not_taught_again_but_a_new_one_is(tmp_path, people):
-    with started(tmp_path / "home", people) as station:
-        wrong = done(station, lambda home: home.vertices().ids[home.vertices().names.index("ana")])
-        done(station, lambda home: home.drop(int(wrong)))
-    with started(tmp_path / "home", people) as station:
-        assert taught(station) == {"ana": 1, "ben": 1}
+    with started(tmp_path / "home", people) as service:
+        wrong = done(service, lambda home: home.vertices().ids[home.vertices().names.index("ana")])
+        done(service, lambda home: home.drop(int(wrong)))
+    with started(tmp_path / "home", people) as service:
+        assert taught(service) == {"ana": 1, "ben": 1}
     (people / "ana" / "new.png").write_bytes(photo(1, 4))
-    with started(tmp_path / "home", people) as station:
-        assert taught(station) == {"ana": 2, "ben": 1}
+    with started(tmp_path / "home", people) as service:
+        assert taught(service) == {"ana": 2, "ben": 1}
 
 
 def test_who_is_labeled_again_after_a_forgetting_is_known_again(tmp_path, people, capsys):
-    with started(tmp_path / "home", people) as station:
-        done(station, lambda home: home.forget("ana"))
-        face = station.recognizer.one_face(scene(1, 5))
-        done(station, lambda home: home.teach(face.vector, "ana"))
+    with started(tmp_path / "home", people) as service:
+        done(service, lambda home: home.forget("ana"))
+        face = service.recognizer.one_face(scene(1, 5))
+        done(service, lambda home: home.teach(face.vector, "ana"))
     (people / "ana" / "new.png").write_bytes(photo(1, 4))
-    with started(tmp_path / "home", people) as station:
-        assert taught(station) == {"ana": 2, "ben": 1}
+    with started(tmp_path / "home", people) as service:
+        assert taught(service) == {"ana": 2, "ben": 1}
     assert capsys.readouterr().err == ""
 
 
@@ -126,11 +126,11 @@ def test_a_start_that_was_killed_while_teaching_is_made_up_for(tmp_path, people)
     with started(home, people):
         pass
     (home / FILE).unlink()  # taught, but the register was not written any more
-    with started(home, people) as station:
-        assert taught(station) == {"ana": 2, "ben": 1}
-        done(station, lambda home: home.forget("ana"))
-    with started(home, people) as station:
-        assert names(station) == ["ben"]
+    with started(home, people) as service:
+        assert taught(service) == {"ana": 2, "ben": 1}
+        done(service, lambda home: home.forget("ana"))
+    with started(home, people) as service:
+        assert names(service) == ["ben"]
 
 
 def test_one_face_of_two_people_teaches_nobody(tmp_path, people):
@@ -143,8 +143,8 @@ def test_one_face_of_two_people_teaches_nobody(tmp_path, people):
 @pytest.mark.parametrize("content", [b"", b"{}", b'{"key": "00", "taught": []}', b"\xff", b"[1]"])
 def test_a_damaged_register_is_told_and_nobody_comes_back(tmp_path, people, content):
     home = tmp_path / "home"
-    with started(home, people) as station:
-        done(station, lambda home: home.forget("ana"))
+    with started(home, people) as service:
+        done(service, lambda home: home.forget("ana"))
     (home / FILE).write_bytes(content)
     with pytest.raises(BadValue, match="who was forgotten"), started(home, people):
         pass
@@ -201,12 +201,12 @@ def test_a_stranger_before_a_camera_is_told_to_both(tmp_path, people, hook, monk
             f"mqtt://{USER}@127.0.0.1:{broker.port}",
             tmp_path / "secret",
         )
-        with started(tmp_path / "home", people, both) as station:
+        with started(tmp_path / "home", people, both) as service:
             for index in range(3):
-                station.show(Frame("door", index, float(index), scene(7)))
+                service.show(Frame("door", index, float(index), scene(7)))
             told = eventually(lambda: [text for topic, text, _ in heard if "/stranger" in topic])
             eventually(lambda: hook.heard)
-            assert station.health.problems == ()
+            assert service.health.problems == ()
         eventually(lambda: any(text == "offline" for _, text, _ in heard))
     ((by_hook,), (by_mqtt,)) = hook.heard, [json.loads(text) for text in told if "camera" in text]
     assert by_hook["camera"] == "door"
@@ -216,11 +216,11 @@ def test_a_stranger_before_a_camera_is_told_to_both(tmp_path, people, hook, monk
 def test_a_broker_that_is_not_there_is_told_in_health_and_the_camera_goes_on(tmp_path, people):
     with started(
         tmp_path / "home", people, (None, f"mqtt://127.0.0.1:{free_port()}", None)
-    ) as station:
-        (words,) = eventually(lambda: station.health.problems)
+    ) as service:
+        (words,) = eventually(lambda: service.health.problems)
         assert words.startswith("mqtt 127.0.0.1:")
         assert "refused" in words
-        assert station.show(Frame("door", 0, 0.0, scene(7)))
+        assert service.show(Frame("door", 0, 0.0, scene(7)))
 
 
 # ---- the command

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from helpers.running import serving
-from helpers.services import API, encoded, station_in
+from helpers.services import API, encoded, service_in
 from onlooker.web.app import create_app
 from onlooker.web.auth import Door, Guard, Token
 
@@ -68,13 +68,13 @@ def browsing(*more):
 
 
 @contextmanager
-def running(folder, open_station=station_in):
+def running(folder, open_service=service_in):
     """The service in a folder, on a free port."""
-    with open_station(folder, camera_folder=folder) as station:
+    with open_service(folder, camera_folder=folder) as service:
         known, token = Token.in_folder(folder, new=True)
-        app = create_app(station, guard=Guard(Door(known)))
-        with serving(station, app) as address:
-            yield SimpleNamespace(address=address, token=token, station=station, folder=folder)
+        app = create_app(service, guard=Guard(Door(known)))
+        with serving(service, app) as address:
+            yield SimpleNamespace(address=address, token=token, running=service, folder=folder)
 
 
 def webcam(video):

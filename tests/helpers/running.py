@@ -8,7 +8,7 @@ from onlooker.web.server import Server, listening
 
 
 @contextmanager
-def serving(station, app):
+def serving(service, app):
     """Serves an app; gives its address."""
     with listening("127.0.0.1", 0) as ours:
         port = ours.getsockname()[1]

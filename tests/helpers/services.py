@@ -1,4 +1,4 @@
-"""What the tests of the service share: pictures of real faces, and a station that runs."""
+"""What the tests of the service share: pictures of real faces, and a service that runs."""
 
 import cv2
 import numpy as np
@@ -12,7 +12,7 @@ from onlooker.vision.finder import FaceFinder
 from onlooker.web.app import create_app
 from onlooker.web.auth import Door, Guard, Token
 from onlooker.web.frames import LiveRecognizer
-from onlooker.web.service import Station
+from onlooker.web.service import Service
 
 FINDER = FaceFinder()
 API = "/api/v1"
@@ -40,9 +40,9 @@ def new_learner():
     return OnlineHarmonicLearner(HeatKernel(0.025, 1e-8, features.distance), features=features.tag)
 
 
-def station_in(folder, **options):
+def service_in(folder, **options):
     recognizer = LiveRecognizer(detect=FINDER.detect, features=FINDER.features, judge=FINDER.judge)
-    return Station(
+    return Service(
         lambda: Home(folder, new_learner=new_learner),
         lambda home: StrangerBook(home, folder),
         recognizer,
@@ -50,10 +50,10 @@ def station_in(folder, **options):
     )
 
 
-def client_of(station, folder, *, token=True, near=True, **rules):
+def client_of(service, folder, *, token=True, near=True, **rules):
     """Somebody on this computer, with the right token or with none."""
     known, text = Token.in_folder(folder, new=True)
-    app = create_app(station, guard=Guard(Door(known), **rules))
+    app = create_app(service, guard=Guard(Door(known), **rules))
     client = TestClient(
         app,
         base_url="http://127.0.0.1:8765",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers.browsing import browsing, running, tab_of, webcam, write_film
-from helpers.services import API, client_of, encoded, station_in
+from helpers.services import API, client_of, encoded, service_in
 from helpers.waiting import eventually
 from helpers.webcams import Webcam
 from onlooker.simulation.scenarios import scenario
@@ -42,8 +42,8 @@ def browser(video):
 def taught(reel, tmp_path_factory):
     """A home that knows three of the eight, has seen them often, and the others too."""
     folder = tmp_path_factory.mktemp("taught") / "home"
-    with station_in(folder) as station:
-        client = client_of(station, folder)
+    with service_in(folder) as service:
+        client = client_of(service, folder)
         for name, scenes in zip(NAMED, reel, strict=False):
             for pixels in scenes[::5]:
                 content = encoded(pixels)
@@ -51,7 +51,7 @@ def taught(reel, tmp_path_factory):
                 assert answer.status_code == 201, answer.text
         frames = [pixels for scenes in reel for pixels in scenes]
         for index, pixels in enumerate(frames):
-            station.show(Frame("door", index, index / 12, pixels))
+            service.show(Frame("door", index, index / 12, pixels))
     return folder
 
 
@@ -75,8 +75,8 @@ def full(taught, reel, tmp_path_factory):
     folder = Path(shutil.copytree(taught, tmp_path_factory.mktemp("full") / "home"))
     jpegs = [encoded(pixels, ".jpg") for pixels in reel[0][:8] + reel[3][:8]]
     with running(folder) as service, Webcam(*jpegs, pause=0.4) as seen:
-        service.station.cameras.watch(f"door={seen.address}")
-        eventually(lambda: service.station.cameras.states[0].frames > 0)
+        service.running.cameras.watch(f"door={seen.address}")
+        eventually(lambda: service.running.cameras.states[0].frames > 0)
         yield service
 
 

@@ -14,7 +14,7 @@ from helpers.waiting import eventually
 from onlooker.home.home import Home
 from onlooker.strangers.book import StrangerBook
 from onlooker.web.frames import LiveRecognizer
-from onlooker.web.service import Station
+from onlooker.web.service import Service
 
 MARKUP = '<img src=x onerror=alert(1)> & <b>"Zoë"</b>'
 DAY = 86400
@@ -101,7 +101,7 @@ def test_two_hundred_people(empty, visit):
             vector = rng.uniform(0.2, 0.8, 96 * 96).astype(np.float32)
             home.teach(vector, f"person {number:03d}")
 
-    empty.station.ask(act).result(120)
+    empty.running.submit(act).result(120)
     tab = visit(empty, signed_in=False)
     page = tab.open("people")
     expect(page.locator(".person")).to_have_count(PEOPLE)
@@ -115,10 +115,10 @@ def test_two_hundred_people(empty, visit):
     expect(page.locator("#known-names option")).to_have_count(PEOPLE)
 
 
-def simple_station(folder, **options):
+def simple_service(folder, **options):
     """A home of short vectors: ten thousand events of real faces take their time."""
     recognizer = LiveRecognizer(detect=FINDER.detect, features=FINDER.features, judge=FINDER.judge)
-    return Station(
+    return Service(
         lambda: Home(folder, new_learner=small_learner),
         lambda home: StrangerBook(home, folder),
         recognizer,
@@ -134,8 +134,8 @@ def test_ten_thousand_events_come_a_page_at_a_time(tmp_path, visit):
             home.observe(np.ones(LENGTH), camera="door", frame=number)
         return home.sequence
 
-    with running(tmp_path / "home", simple_station) as service:
-        assert service.station.ask(act).result(240) == EVENTS
+    with running(tmp_path / "home", simple_service) as service:
+        assert service.running.submit(act).result(240) == EVENTS
         page = visit(service, signed_in=False).open("events")
         page.get_by_role("button", name="What changed").click()
         rows = page.locator("tbody tr")

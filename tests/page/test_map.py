@@ -9,7 +9,7 @@ from helpers.waiting import eventually
 VERTICES = 500
 
 
-def crowd(station, reel):
+def crowd(service, reel):
     """As many faces as the learner holds, alike in groups, without waiting for a camera."""
     rng = np.random.default_rng(0)
     scenes = [pixels for scenes in reel for pixels in scenes]
@@ -28,11 +28,11 @@ def crowd(station, reel):
                 home.observe(vector, camera="door", frame=number)
         return len(home.vertices().ids)
 
-    return station.ask(act).result(120)
+    return service.submit(act).result(120)
 
 
 def test_five_hundred_vertices_are_drawn_and_answer(empty, visit, reel):
-    count = crowd(empty.station, reel)
+    count = crowd(empty.running, reel)
     assert count > 400
     tab = visit(empty, signed_in=False)
     page = tab.open("map")

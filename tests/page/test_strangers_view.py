@@ -45,7 +45,7 @@ def test_a_card_that_expires_while_being_named_says_so(own, visit):
     card = page.locator(".card").first
     field = card.get_by_role("combobox", name="Name")
     field.fill("Dorothea")
-    expire(own.station)
+    expire(own.running)
     expect(card).to_contain_text("This card is gone")
     assert field.input_value() == "Dorothea"  # what was typed is still there to be read
     expect(card.get_by_role("button", name="Name", exact=True)).to_be_disabled()
@@ -61,7 +61,7 @@ def test_a_card_that_expires_in_the_moment_of_naming_says_so(own, visit):
     card.get_by_role("combobox", name="Name").fill("Dorothea")
 
     def late(route):
-        expire(own.station)
+        expire(own.running)
         route.continue_()
 
     page.route("**/strangers/*/name", late)
@@ -69,14 +69,14 @@ def test_a_card_that_expires_in_the_moment_of_naming_says_so(own, visit):
     expect(card).to_contain_text("This card is gone")
 
 
-def expire(station):
+def expire(service):
     """As if nobody had come for as long as strangers are kept."""
     hours = timedelta(hours=RetentionPolicy().stranger_hours + 1).total_seconds()
 
     def act(home):
-        return station.people.visitors.expire(home.trusted_clock() + hours)
+        return service.people.visitors.expire(home.trusted_clock() + hours)
 
-    assert station.ask(act).result(20) > 0
+    assert service.submit(act).result(20) > 0
 
 
 @pytest.mark.parametrize("view", ["live", "strangers", "people", "map", "events"])

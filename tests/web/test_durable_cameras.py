@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from helpers.services import API, client_of, photo, scene, station_in, teach
+from helpers.services import API, client_of, photo, scene, service_in, teach
 from helpers.waiting import eventually
 from helpers.webcams import Webcam
 from onlooker.vision.types import Frame
@@ -52,12 +52,12 @@ def started(tmp_path, films):
     @contextmanager
     def start(*own, folders=(films,)):
         home = tmp_path / "home"
-        with station_in(home, folders=folders, camera_folder=home) as station:
+        with service_in(home, folders=folders, camera_folder=home) as service:
             for source in own:
-                station.cameras.watch(source)
-            said = station.cameras.resume()
-            client = client_of(station, home)
-            client.station, client.said = station, said
+                service.cameras.watch(source)
+            said = service.cameras.resume()
+            client = client_of(service, home)
+            client.service, client.said = service, said
             yield client
 
     return start
@@ -243,36 +243,36 @@ def test_a_kill_while_writing_leaves_the_file_of_before(tmp_path, monkeypatch):
 
 def test_a_removed_camera_leaves_nothing_behind(started, webcam):
     with started() as client:
-        station = client.station
+        service = client.service
         teach(client, 1, "ana", [0])
-        before = held(station)
+        before = held(service)
         for turn in range(3):
             added(client, webcam.address, f"door{turn}")
             watching(client, f"door{turn}")
-            assert held(station) != before
+            assert held(service) != before
             assert client.delete(f"{API}/cameras/door{turn}").status_code == 204
-            station.ask(lambda home: None).result(10)
-            assert held(station) == before
-        with station.guest("laptop"):
-            station.show(Frame("laptop", 0, 0.0, scene(1)))
-            assert held(station) != before
-        station.ask(lambda home: None).result(10)
-        assert held(station) == before
+            service.submit(lambda home: None).result(10)
+            assert held(service) == before
+        with service.guest("laptop"):
+            service.show(Frame("laptop", 0, 0.0, scene(1)))
+            assert held(service) != before
+        service.submit(lambda home: None).result(10)
+        assert held(service) == before
 
 
-def held(station):
+def held(service):
     """How much is remembered by camera."""
-    recognizer, frame_stats = station.recognizer, station.frame_stats
+    recognizer, frame_stats = service.recognizer, service.frame_stats
     return {
         "tracks": dict(recognizer._tracks._current),
         "announced": dict(recognizer._announced),
         "recent": len(recognizer.recent),
-        "views": dict(station.views._newest),
+        "views": dict(service.views._newest),
         "counts": dict(frame_stats.counts),
         "seconds": dict(frame_stats.seconds),
         "lately": dict(frame_stats._lately),
-        "cameras": station.names,
-        "listeners": station.hub.listeners,
+        "cameras": service.names,
+        "listeners": service.broadcast.listeners,
     }
 
 

@@ -6,14 +6,14 @@ from urllib.parse import urlsplit
 import httpx2
 
 from helpers.running import serving
-from helpers.services import API, client_of, station_in
+from helpers.services import API, client_of, service_in
 from helpers.waiting import eventually
 
 
 def test_a_client_that_leaves_during_an_upload_prints_no_traceback(tmp_path, capfd):
     begun, ended = [], []
-    with station_in(tmp_path / "home") as station:
-        client = client_of(station, tmp_path / "home")
+    with service_in(tmp_path / "home") as service:
+        client = client_of(service, tmp_path / "home")
 
         async def counted(scope, receive, send):
             begun.append(scope["type"])
@@ -22,7 +22,7 @@ def test_a_client_that_leaves_during_an_upload_prints_no_traceback(tmp_path, cap
             finally:
                 ended.append(scope["type"])
 
-        with serving(station, counted) as address:
+        with serving(service, counted) as address:
             where = urlsplit(address)
             with socket.create_connection((where.hostname, where.port)) as link:
                 link.sendall(
@@ -36,9 +36,9 @@ def test_a_client_that_leaves_during_an_upload_prints_no_traceback(tmp_path, cap
 
 
 def test_a_refused_request_with_a_body_gets_its_answer_and_not_a_reset(tmp_path):
-    with station_in(tmp_path / "home") as station:
-        client = client_of(station, tmp_path / "home")
-        with serving(station, client.app) as address:
+    with service_in(tmp_path / "home") as service:
+        client = client_of(service, tmp_path / "home")
+        with serving(service, client.app) as address:
             for _ in range(40):
                 answer = httpx2.post(f"{address}{API}/undo", json={"to": 1})
                 assert answer.status_code == 401

@@ -13,11 +13,11 @@ import pytest
 from starlette.websockets import WebSocketDisconnect
 
 from helpers.running import serving
-from helpers.services import API, SOCKETS, client_of, encoded, photo, scene, station_in, teach
+from helpers.services import API, SOCKETS, client_of, encoded, photo, scene, service_in, teach
 from helpers.waiting import eventually
 from onlooker.simulation.scenarios import scenario, write_video
 from onlooker.vision.types import Frame
-from onlooker.web.broadcast import Hub
+from onlooker.web.broadcast import Broadcast
 from onlooker.web.routes.live import MAX_FRAME
 
 SAMPLE = re.compile(r'onlooker_\w+\{(\w+="(\\.|[^"\\])*",?)*\} [0-9.e+-]+')
@@ -53,13 +53,13 @@ def parts(response):
             yield head, jpeg
 
 
-def test_a_camera_is_watched_and_shown(client, station, film):
+def test_a_camera_is_watched_and_shown(client, service, film):
     added = client.post(f"{API}/cameras", json={"source": str(film), "name": "door"})
     assert added.status_code == 201, added.text
     again = client.post(f"{API}/cameras", json={"source": str(film), "name": "door"})
     assert again.status_code == 409
     eventually(lambda: state_of(client, "door")["frames"] >= 3)
-    with serving(station, client.app) as address:
+    with serving(service, client.app) as address:
         with httpx2.stream("GET", f"{address}/live/door.mjpeg") as response:
             assert response.headers["content-type"].startswith("multipart/x-mixed-replace")
             for head, jpeg in itertools.islice(parts(response), 3):
@@ -108,18 +108,18 @@ def test_a_password_in_an_address_is_not_shown(client):
     assert "secret" not in everything
 
 
-def test_results_arrive_over_a_websocket(client, station):
+def test_results_arrive_over_a_websocket(client, service):
     teach(client, 1, "ana", [0])
     with client.websocket_connect(f"{SOCKETS}/live") as socket:
-        eventually(lambda: station.hub.listeners == 1)
-        station.show(Frame("door", 7, 0.5, scene(1)))
+        eventually(lambda: service.broadcast.listeners == 1)
+        service.show(Frame("door", 7, 0.5, scene(1)))
         result = socket.receive_json()
         assert (result["camera"], result["frame"]) == ("door", 7)
         assert result["faces"][0]["name"] == "ana"
-    eventually(lambda: station.hub.listeners == 0)  # who left is not waited for
+    eventually(lambda: service.broadcast.listeners == 0)  # who left is not waited for
 
 
-def test_a_browsers_own_camera(client, station):
+def test_a_browsers_own_camera(client, service):
     teach(client, 1, "ana", [0])
     with client.websocket_connect(f"{SOCKETS}/browser/laptop") as socket:
         for number in range(3):
@@ -139,8 +139,8 @@ def test_a_browsers_own_camera(client, station):
     eventually(lambda: state_of(client, "laptop") is None)
 
 
-def test_a_browser_without_the_token_is_refused(station, tmp_path):
-    nobody = client_of(station, tmp_path / "home", token=False)
+def test_a_browser_without_the_token_is_refused(service, tmp_path):
+    nobody = client_of(service, tmp_path / "home", token=False)
     with (
         pytest.raises(WebSocketDisconnect) as closed,
         nobody.websocket_connect(f"{SOCKETS}/browser/laptop"),
@@ -160,10 +160,10 @@ def events_of(lines):
             event[key] = value
 
 
-def test_events_are_told_as_they_happen(client, station):
+def test_events_are_told_as_they_happen(client, service):
     teach(client, 1, "ana", [0])
     with (
-        serving(station, client.app) as address,
+        serving(service, client.app) as address,
         httpx2.stream("GET", f"{address}{API}/events/stream?after=0", timeout=20) as response,
     ):
         assert response.headers["content-type"].startswith("text/event-stream")
@@ -176,8 +176,8 @@ def test_events_are_told_as_they_happen(client, station):
         assert json.loads(second["data"])["changes"][0][0] == "new"
 
 
-def test_metrics_can_be_read(client, station):
-    station.show(Frame('a "strange" name', 0, 0.0, scene(1)))
+def test_metrics_can_be_read(client, service):
+    service.show(Frame('a "strange" name', 0, 0.0, scene(1)))
     answer = client.get(f"{API}/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     lines = answer.text.splitlines()
@@ -189,22 +189,22 @@ def test_metrics_can_be_read(client, station):
 
 def test_who_is_slow_loses_the_oldest():
     async def listen():
-        hub = Hub()
-        with hub.listen("news", size=2) as slow:
+        broadcast = Broadcast()
+        with broadcast.listen("news", size=2) as slow:
             for number in range(5):
-                hub.publish("news", number)
-            return [await slow.take(1.0) for _ in range(2)], hub.lost
+                broadcast.publish("news", number)
+            return [await slow.take(1.0) for _ in range(2)], broadcast.lost
 
     assert asyncio.run(listen()) == ([3, 4], 3)
 
 
 def test_too_much_work_is_refused_not_queued_for_ever(tmp_path):
-    with station_in(tmp_path / "home", waiting=2) as station:
-        client = client_of(station, tmp_path / "home")
+    with service_in(tmp_path / "home", waiting=2) as service:
+        client = client_of(service, tmp_path / "home")
         go = Event()
-        blocked = station.ask(lambda home: go.wait(20))
+        blocked = service.submit(lambda home: go.wait(20))
         eventually(blocked.running)
-        waiting = [station.ask(lambda home: home.sequence) for _ in range(2)]
+        waiting = [service.submit(lambda home: home.sequence) for _ in range(2)]
         answer = client.get(f"{API}/people")
         assert answer.status_code == 503
         assert answer.headers["retry-after"] == "1"
@@ -219,15 +219,15 @@ def test_a_picture_of_anything_is_no_server_error(client):
         assert client.post(f"{API}/recognize", content=content).status_code == 422
 
 
-def test_one_odd_frame_does_not_end_a_camera(station, client, film, monkeypatch):
-    see, frames = station.recognizer.see, itertools.count()
+def test_one_odd_frame_does_not_end_a_camera(service, client, film, monkeypatch):
+    see, frames = service.recognizer.see, itertools.count()
 
     def moody(home, frame):
         if next(frames) % 2:
             raise RuntimeError("odd")
         return see(home, frame)
 
-    monkeypatch.setattr(station.recognizer, "see", moody)
+    monkeypatch.setattr(service.recognizer, "see", moody)
     client.post(f"{API}/cameras", json={"source": str(film), "name": "door"})
     state = eventually(lambda: (s := state_of(client, "door"))["state"] == "ended" and s)
     assert state["frames"] > 2

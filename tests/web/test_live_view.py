@@ -12,18 +12,18 @@ from onlooker.vision.types import FaceBox, Frame, Refusal, Sighting
 from onlooker.web.schemas import state_of
 
 
-def show(station, person, index, *, camera="door", number=0, shift=0):
-    return station.show(Frame(camera, index, index / 12, scene(person, number, shift)))
+def show(service, person, index, *, camera="door", number=0, shift=0):
+    return service.show(Frame(camera, index, index / 12, scene(person, number, shift)))
 
 
-def test_a_result_is_followed_by_exactly_its_picture(client, station):
+def test_a_result_is_followed_by_exactly_its_picture(client, service):
     teach(client, 1, "ana", [0])
-    show(station, 1, 0)
+    show(service, 1, 0)
     with client.websocket_connect(f"{SOCKETS}/live/door") as socket:
         for index, person in enumerate((1, 2, 1)):
             if index:
-                eventually(lambda: station.hub.listeners == 1)
-                show(station, person, index)
+                eventually(lambda: service.broadcast.listeners == 1)
+                show(service, person, index)
             result = socket.receive_json()
             pixels = cv2.imdecode(np.frombuffer(socket.receive_bytes(), np.uint8), 1)
             assert (result["camera"], result["frame"]) == ("door", index)
@@ -34,10 +34,10 @@ def test_a_result_is_followed_by_exactly_its_picture(client, station):
         (face,) = result["faces"]
         assert (face["name"], face["state"], face["card"]) == ("ana", "known", None)
         assert face["vertex"] is not None
-    eventually(lambda: station.hub.listeners == 0)
+    eventually(lambda: service.broadcast.listeners == 0)
 
 
-def test_a_stranger_in_the_view_has_the_card_they_went_to(client, station):
+def test_a_stranger_in_the_view_has_the_card_they_went_to(client, service):
     with client.websocket_connect(f"{SOCKETS}/browser/laptop") as camera:
         camera.send_bytes(photo(1, suffix=".jpg"))
         (face,) = camera.receive_json()["faces"]
@@ -57,16 +57,16 @@ def test_an_unknown_camera_is_told_and_closed(client):
     assert closed.value.code == 4404
 
 
-def test_who_is_slow_gets_the_newest(client, station):
-    show(station, 1, 0)
+def test_who_is_slow_gets_the_newest(client, service):
+    show(service, 1, 0)
     with client.websocket_connect(f"{SOCKETS}/live/door") as socket:
-        eventually(lambda: station.hub.listeners == 1)
+        eventually(lambda: service.broadcast.listeners == 1)
         assert socket.receive_json()["frame"] == 0
         socket.receive_bytes()
-        view = station.latest("door")
+        view = service.latest("door")
         for _ in range(50):  # faster than anybody can look
-            station.hub.publish("live door", view)
-        show(station, 1, 1)
+            service.broadcast.publish("live door", view)
+        show(service, 1, 1)
         frames = []
         while not frames or frames[-1] != 1:
             frames.append(socket.receive_json()["frame"])

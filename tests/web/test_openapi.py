@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from helpers.running import serving
-from helpers.services import API, client_of, station_in, teach
+from helpers.services import API, client_of, service_in, teach
 
 CHECKS = (
     not_a_server_error,
@@ -33,10 +33,10 @@ ENDLESS = f"{API}/events/stream"
 def described(tmp_path_factory):
     """A service with somebody in it: its address and token."""
     folder = tmp_path_factory.mktemp("described") / "home"
-    with station_in(folder) as station:
-        client = client_of(station, folder)
+    with service_in(folder) as service:
+        client = client_of(service, folder)
         teach(client, 1, "ana", [0])
-        with serving(station, client.app) as address:
+        with serving(service, client.app) as address:
             yield address, {"Authorization": f"Bearer {client.token}"}
 
 

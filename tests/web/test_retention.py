@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from helpers.services import new_learner, station_in
+from helpers.services import new_learner, service_in
 from onlooker.home.home import Home
 from onlooker.home.retention import DAY
 from onlooker.strangers.book import StrangerBook
@@ -26,9 +26,9 @@ def left_behind(folder, days):
 
 def shown(folder):
     """Lines of the diary, and cards, of a service that has just started."""
-    with station_in(folder) as station:
-        lines = station.ask(lambda home: len(home.album.sightings())).result()
-        cards = station.ask(lambda home: len(station.people.strangers(hidden=True))).result()
+    with service_in(folder) as service:
+        lines = service.submit(lambda home: len(home.album.sightings())).result()
+        cards = service.submit(lambda home: len(service.people.strangers(hidden=True))).result()
     return lines, cards
 
 

@@ -33,9 +33,9 @@ CHANGING = [
 
 
 @pytest.fixture
-def nobody(station, tmp_path):
+def nobody(service, tmp_path):
     """On this computer, without a token."""
-    return client_of(station, tmp_path / "home", token=False)
+    return client_of(service, tmp_path / "home", token=False)
 
 
 @pytest.mark.parametrize(("method", "path"), CHANGING)
@@ -56,8 +56,8 @@ def test_reading_on_this_computer_needs_none(nobody):
         assert nobody.get(path).status_code == 200
 
 
-def test_beyond_this_computer_everything_but_the_empty_page_needs_it(station, tmp_path):
-    far = client_of(station, tmp_path / "home", token=False, near=False, public=True)
+def test_beyond_this_computer_everything_but_the_empty_page_needs_it(service, tmp_path):
+    far = client_of(service, tmp_path / "home", token=False, near=False, public=True)
     for path in ("/", "/static/js/main.js"):  # the form for the token is on it
         assert far.get(path).status_code == 200
     for path in (f"{API}/people", f"{API}/metrics", f"{API}/session", "/live/door.mjpeg"):

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
-from helpers.services import API, encoded, photo, scene, station_in
+from helpers.services import API, encoded, photo, scene, service_in
 from onlooker.cli.app import app
 
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
@@ -133,7 +133,7 @@ def told(*arguments, code):
 
 def test_numbers_that_are_not_those_of_the_home_are_refused(folder, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    station_in(folder).close()
+    service_in(folder).close()
     line = told("--home", folder, "--bandwidth", 0.5, code=1)
     assert "was built with bandwidth 0.025, --bandwidth says 0.5" in line
     assert not (folder / "token.json").exists()

@@ -2,7 +2,7 @@
 
 What `onlooker serve` takes, beside what it shares with other commands.
 
-From settings to a station: the home with its learner, the people in a folder, the finder.
+From settings to a service: the home with its learner, the people in a folder, the finder.
 """
 
 import sys
@@ -41,11 +41,11 @@ from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import FaceFinder
 from onlooker.web.frames import LiveRecognizer
 from onlooker.web.server import share_one_heap
-from onlooker.web.service import Station
+from onlooker.web.service import Service
 
 if TYPE_CHECKING:
     from onlooker.web.routes.sites import Sites
-    from onlooker.web.service import Station
+    from onlooker.web.service import Service
 
 
 SourcesArgument = Annotated[
@@ -162,13 +162,13 @@ def serve(
         with (
             sites_of(cluster) as sites,
             _listening(host, port) as ours,
-            _station(chosen, folder or [], alerts) as station,
+            _service(chosen, folder or [], alerts) as service,
         ):
             for source in sources or []:
-                station.cameras.watch(source)
-            for words in station.cameras.resume():
+                service.cameras.watch(source)
+            for words in service.cameras.resume():
                 print(f"onlooker: {one_line(words)}", file=sys.stderr)
-            _serve(station, ours, Path(chosen["home"]), host, allow or [], new_token, sites)
+            _serve(service, ours, Path(chosen["home"]), host, allow or [], new_token, sites)
     except ModuleNotFoundError as error:
         extra = NEEDED.get((error.name or "").partition(".")[0])
         if extra is None:
@@ -187,16 +187,16 @@ def _listening(host: str, port: int) -> socket:
     return listening(host, port)
 
 
-def _station(
+def _service(
     chosen: Settings, folders: Sequence[Path], alerts: Alerts
-) -> AbstractContextManager["Station"]:
+) -> AbstractContextManager["Service"]:
     # MOVED
 
-    return opened_station(Path(chosen["home"]), chosen, folders, alerts)
+    return opened_service(Path(chosen["home"]), chosen, folders, alerts)
 
 
 def _serve(
-    station: "Station",
+    service: "Service",
     ours: socket,
     home: Path,
     host: str,
@@ -216,7 +216,7 @@ def _serve(
             token, text = Token.in_folder(home, new=new_token)
             guard = Guard(Door(token), hosts=[host, *allow], public=not is_loopback(host))
             server = Server(
-                create_app(station, guard=guard, sites=sites), before_end=station.hub.close
+                create_app(service, guard=guard, sites=sites), before_end=service.broadcast.close
             )
             named = f"[{host.strip('[]')}]" if ":" in host else host
             _tell(f"http://{named}:{ours.getsockname()[1]}/", text)
@@ -238,10 +238,10 @@ def _tell(where: str, token: str | None) -> None:
 
 
 @contextmanager
-def opened_station(
+def opened_service(
     home: Path, chosen: Settings, folders: Sequence[Path], alerts: Alerts
-) -> Iterator[Station]:
-    """A running station, closed however the block ends."""
+) -> Iterator[Service]:
+    """A running service, closed however the block ends."""
     share_one_heap()
     finder, workshop = finder_from(chosen), Workshop(chosen)
     recognizer = LiveRecognizer(
@@ -271,7 +271,7 @@ def opened_station(
         stack.callback(alerts.close)
         visitors = partial(StrangerBook, folder=home, alert=alerts if alerts.wanted else None)
         yield stack.enter_context(
-            Station(
+            Service(
                 open_home,
                 visitors,
                 recognizer,

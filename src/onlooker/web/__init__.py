@@ -1,4 +1,4 @@
 """The service: cameras, learner and pages under one roof, for programs and people.
 
-`station` is what runs, `app` is what answers, `security` is who may ask.
+`service` is what runs, `app` is what answers, `security` is who may ask.
 """

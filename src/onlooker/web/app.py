@@ -22,11 +22,11 @@ from onlooker.web.routes.seen import seen_routes
 from onlooker.web.routes.session import login_routes, refused, session_routes
 from onlooker.web.routes.sites import Sites, no_sites, site_routes
 from onlooker.web.routes.strangers import stranger_routes
-from onlooker.web.service import Station
+from onlooker.web.service import Service
 
 
-def create_app(station: Station, *, guard: Guard, sites: Sites = no_sites) -> FastAPI:
-    """The service of a station; whoever made the station closes it.
+def create_app(service: Service, *, guard: Guard, sites: Sites = no_sites) -> FastAPI:
+    """The service of a service; whoever made the service closes it.
 
     sites tells of the other sites of a cluster, where there is one.
     """
@@ -51,10 +51,10 @@ def create_app(station: Station, *, guard: Guard, sites: Sites = no_sites) -> Fa
         camera_routes,
         health_routes,
     ):
-        app.include_router(routes(station), prefix="/api/v1")
-    app.include_router(session_routes(station, guard), prefix="/api/v1")
+        app.include_router(routes(service), prefix="/api/v1")
+    app.include_router(session_routes(service, guard), prefix="/api/v1")
     app.include_router(site_routes(sites), prefix="/api/v1")
-    app.include_router(live_routes(station))
+    app.include_router(live_routes(service))
     app.include_router(page_routes())
     app.include_router(login_routes(guard))
     app.add_exception_handler(Refused, refused)

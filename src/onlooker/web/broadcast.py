@@ -47,7 +47,7 @@ class Subscription:
                 yield item
 
 
-class Hub:
+class Broadcast:
     """Who listens to what."""
 
     def __init__(self) -> None:

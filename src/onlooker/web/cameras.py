@@ -1,4 +1,4 @@
-"""The cameras of a station by name, and which of them are there again after a restart.
+"""The cameras of a service by name, and which of them are there again after a restart.
 
 One camera and the thread that reads it; one that fails says why.
 

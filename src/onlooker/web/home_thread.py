@@ -32,7 +32,7 @@ class Stopped(OnlookerError):
     """The service is closing, or has closed."""
 
 
-class Worker:
+class HomeThread:
     """Opens a home, works on it, and closes it, all in one thread.
 
     What cannot be opened is raised by the constructor. told is called in the thread with the
@@ -72,7 +72,7 @@ class Worker:
         """Whether anybody is working."""
         return self._thread.is_alive()
 
-    def ask(self, act: Callable[[Home], _Result], *, patience: float = 0.0) -> "Future[_Result]":
+    def submit(self, act: Callable[[Home], _Result], *, patience: float = 0.0) -> "Future[_Result]":
         """Work on the home; Busy if there is no room within so many seconds."""
         future: Future[_Result] = Future()
         with self._gate:

@@ -15,7 +15,7 @@ from fastapi.concurrency import run_in_threadpool
 from onlooker.home.home import Home
 from onlooker.video.image_files import PictureError, picture_size
 from onlooker.vision.types import Pixels, picture
-from onlooker.web.service import Station
+from onlooker.web.service import Service
 
 MAX_PIXELS = 20_000_000
 """Of an upload or a browser's frame; several are unpacked at one time."""
@@ -48,9 +48,9 @@ def decoded(data: bytes, *, max_pixels: int = MAX_PIXELS) -> Pixels:
 _Result = TypeVar("_Result")
 
 
-async def asked(station: Station, act: Callable[[Home], _Result]) -> _Result:
+async def call_home(service: Service, act: Callable[[Home], _Result]) -> _Result:
     """The answer, once it is there."""
-    return await asyncio.wrap_future(station.ask(act))
+    return await asyncio.wrap_future(service.submit(act))
 
 
 async def uploaded(request: Request) -> Pixels:

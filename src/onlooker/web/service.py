@@ -17,7 +17,7 @@ from onlooker.home.home import Home
 from onlooker.home.retention import Health, RetentionPolicy
 from onlooker.strangers.book import StrangerBook
 from onlooker.vision.types import Frame, Sighting
-from onlooker.web.broadcast import Hub
+from onlooker.web.broadcast import Broadcast
 from onlooker.web.cameras import (
     CameraFile,
     Cameras,
@@ -28,7 +28,7 @@ from onlooker.web.cameras import (
 )
 from onlooker.web.frame_stats import FrameStats
 from onlooker.web.frames import FrameResult, LiveRecognizer
-from onlooker.web.home_thread import WAITING, Busy, Stopped, Worker
+from onlooker.web.home_thread import WAITING, Busy, HomeThread, Stopped
 from onlooker.web.people import Deeds, People
 from onlooker.web.views import FrameView, LatestViews
 
@@ -62,7 +62,7 @@ def live(camera: str) -> str:
     return f"live {camera}"
 
 
-class Station:
+class Service:
     """Everything that runs; close it, or leave the block, and the home has its snapshot.
 
     open_home and open_visitors are called in the thread that owns both from then on. In
@@ -82,15 +82,15 @@ class Station:
         camera_folder: Path | None = None,
     ) -> None:
         self._troubles = troubles  # of whoever is told of strangers
-        self.recognizer, self.people, self.hub = recognizer, People(), Hub()
+        self.recognizer, self.people, self.broadcast = recognizer, People(), Broadcast()
         self.deeds = Deeds(self.people, self._changed)
         self.frame_stats, self.views = FrameStats(), LatestViews()
         self.started = time.monotonic()
         self._guests: set[str] = set()
         self._lock = Lock()
-        self.worker = Worker(
+        self.home_thread = HomeThread(
             lambda: self._opened(open_home, open_visitors),
-            told=lambda sequence: self.hub.publish(EVENTS, sequence),
+            told=lambda sequence: self.broadcast.publish(EVENTS, sequence),
             tidy=self._tidy,
             looked=self._looked,
             waiting=waiting,
@@ -107,9 +107,9 @@ class Station:
 
     def close(self) -> None:
         """Send listeners home, let go of the cameras, and close the home."""
-        self.hub.close()
+        self.broadcast.close()
         self.cameras.close()
-        self.worker.close()
+        self.home_thread.close()
 
     @contextmanager
     def _opened(
@@ -137,14 +137,14 @@ class Station:
     @property
     def health(self) -> Health:
         """How the home is."""
-        health, visitors = self.worker.health, self.people.visitors
+        health, visitors = self.home_thread.health, self.people.visitors
         more = tuple(visitors.problems) if visitors is not None else ()
         more += (*self._troubles(), *self.cameras.problems)
         return replace(health, problems=(*health.problems, *more))
 
-    def ask(self, act: Callable[[Home], _Result]) -> "Future[_Result]":
+    def submit(self, act: Callable[[Home], _Result]) -> "Future[_Result]":
         """Work on the home in its thread; Busy if too much waits already."""
-        return self.worker.ask(act)
+        return self.home_thread.submit(act)
 
     # ---- frames
 
@@ -155,14 +155,14 @@ class Station:
     def look(self, frame: Frame) -> FrameResult:
         """The same, with all that is known of each face."""
         recognizer, begun = self.recognizer, time.perf_counter()
-        result = self.worker.ask(
+        result = self.home_thread.submit(
             lambda home: recognizer.see(home, frame), patience=PATIENCE
         ).result()
         self.frame_stats.add(result, time.perf_counter() - begun)
         view = FrameView(frame, result)
         self.views.put(view)
-        self.hub.publish(live(frame.camera), view)
-        self.hub.publish(RESULTS, result)
+        self.broadcast.publish(live(frame.camera), view)
+        self.broadcast.publish(RESULTS, result)
         return result
 
     def latest(self, camera: str) -> FrameView | None:
@@ -219,7 +219,9 @@ class Station:
         """A camera is gone, and so are its picture, its numbers and its tracks."""
         recognizer = self.recognizer
         with suppress(Busy, Stopped):
-            self.worker.ask(lambda home: recognizer.camera_removed(camera), patience=PATIENCE)
+            self.home_thread.submit(
+                lambda home: recognizer.camera_removed(camera), patience=PATIENCE
+            )
         self.views.camera_removed(camera)
         self.frame_stats.camera_removed(camera)
-        self.hub.end(live(camera))
+        self.broadcast.end(live(camera))

@@ -12,8 +12,8 @@ from onlooker.home.transfer import read
 from onlooker.vision.types import Frame
 
 
-def show(station, person, index, camera="door", shift=1):
-    station.show(Frame(camera, index, index / 12, scene(person, shift=shift)))
+def show(service, person, index, camera="door", shift=1):
+    service.show(Frame(camera, index, index / 12, scene(person, shift=shift)))
 
 
 def table(answer):
@@ -23,10 +23,10 @@ def table(answer):
     return list(csv.DictReader(io.StringIO(answer.text)))
 
 
-def test_events_are_filtered_and_paged_from_the_newest(client, station):
+def test_events_are_filtered_and_paged_from_the_newest(client, service):
     teach(client, 1, "ana", [0, 1])
-    show(station, 1, 0)
-    show(station, 1, 0, camera="yard", shift=2)
+    show(service, 1, 0)
+    show(service, 1, 0, camera="yard", shift=2)
 
     def events(**wish):
         answer = client.get(f"{API}/events", params=wish)
@@ -48,7 +48,7 @@ def test_events_are_filtered_and_paged_from_the_newest(client, station):
 
 
 @pytest.mark.parametrize("newest", [True, False])
-def test_a_long_table_has_every_row_once(client, station, monkeypatch, newest):
+def test_a_long_table_has_every_row_once(client, service, monkeypatch, newest):
     monkeypatch.setattr("onlooker.web.responses.PAGE", 2)
     teach(client, 1, "ana", range(5))
     rows = table(client.get(f"{API}/events.csv", params={"newest": newest}))
@@ -57,20 +57,20 @@ def test_a_long_table_has_every_row_once(client, station, monkeypatch, newest):
 
 
 @pytest.mark.parametrize("name", ['=HYPERLINK("http://evil")', "+1", "-1", "@SUM(A1)", "\tx"])
-def test_a_name_is_no_formula_in_a_table(client, station, name):
+def test_a_name_is_no_formula_in_a_table(client, service, name):
     teach(client, 1, name, [0])
-    show(station, 1, 0)
+    show(service, 1, 0)
     (row,) = table(client.get(f"{API}/sightings.csv"))
     assert row["name"] == f"'{name}"
     assert client.get(f"{API}/sightings").json()[0]["name"] == name
 
 
-def test_the_diary_tells_who_was_seen_where(client, station):
+def test_the_diary_tells_who_was_seen_where(client, service):
     teach(client, 1, "ana", [0])
     teach(client, 2, "ben", [0])
-    show(station, 1, 0)
-    show(station, 2, 0, camera="yard", shift=0)
-    show(station, 1, 50)
+    show(service, 1, 0)
+    show(service, 2, 0, camera="yard", shift=0)
+    show(service, 1, 50)
 
     def seen(**wish):
         answer = client.get(f"{API}/sightings", params=wish).json()
@@ -84,7 +84,7 @@ def test_the_diary_tells_who_was_seen_where(client, station):
     assert len(table(client.get(f"{API}/sightings.csv?name=ana"))) == 2
 
 
-def test_history_counts_the_lines_of_the_diary(client, station):
+def test_history_counts_the_lines_of_the_diary(client, service):
     ana = teach(client, 1, "ana", [0])["person"]["id"]
     now = time.time()
 
@@ -93,7 +93,7 @@ def test_history_counts_the_lines_of_the_diary(client, station):
             home.album.record_sighting(now - age * 3600, "door", 0, "ana", None)
         home.album.record_sighting(now - 60, "door", 0, "ben", None)
 
-    station.ask(write).result()
+    service.submit(write).result()
     told = client.get(f"{API}/people/{ana}/history", params={"hours": 24, "buckets": 24}).json()
     assert told["to"] - told["from"] == pytest.approx(24 * 3600)
     assert len(told["counts"]) == 24
@@ -104,18 +104,18 @@ def test_history_counts_the_lines_of_the_diary(client, station):
         assert client.get(f"{API}/people/{ana}/history", params=bad).status_code == 422
 
 
-def test_history_at_the_very_end_is_in_the_last_part(client, station):
+def test_history_at_the_very_end_is_in_the_last_part(client, service):
     def act(home):
         home.album.record_sighting(100.0, "door", 0, "ana", None)
         return Album.history(home.album, "ana", 0.0, 100.0, 4)
 
-    assert station.ask(act).result() == [0, 0, 0, 1]
+    assert service.submit(act).result() == [0, 0, 0, 1]
 
 
-def test_an_export_holds_one_person_and_nobody_else(client, station, tmp_path):
+def test_an_export_holds_one_person_and_nobody_else(client, service, tmp_path):
     ana = teach(client, 1, "ana", [0, 1])["person"]["id"]
     teach(client, 2, "ben", [0])
-    show(station, 1, 0)
+    show(service, 1, 0)
     learned = client.get(f"{API}/people").json()[0]["learned"]
     assert learned == 1
     answer = client.get(f"{API}/people/{ana}/export")

@@ -67,11 +67,11 @@ def test_only_new_vertices_are_measured(monkeypatch):
     assert measured == [45, 5]
 
 
-def test_the_map_shows_who_is_known_and_is_not_sent_twice(client, station):
+def test_the_map_shows_who_is_known_and_is_not_sent_twice(client, service):
     teach(client, 1, "ana", [0])
     teach(client, 2, "ben", [0])
     for index in range(3):
-        station.show(Frame("door", index, 0.0, scene(1, shift=1 + index)))
+        service.show(Frame("door", index, 0.0, scene(1, shift=1 + index)))
     answer = client.get(f"{API}/map")
     told = answer.json()
     assert [vertex["name"] for vertex in told["vertices"]].count("ana") == 4

@@ -70,11 +70,11 @@ def test_faces_have_pictures_and_a_wrong_one_goes(client):
     assert client.post(f"{API}/faces/{first}/label", json={"name": "ana"}).status_code == 404
 
 
-def test_wrong_takes_along_what_was_learned_through_it_only(client, station):
+def test_wrong_takes_along_what_was_learned_through_it_only(client, service):
     """An unlabeled face that no label reaches any more has no reason to stay."""
     vertex = teach(client, 1, "ana", [0])["vertex"]
     for index in range(3):
-        station.show(Frame("door", index, 0.0, scene(1, 0, shift=1 + index)))
+        service.show(Frame("door", index, 0.0, scene(1, 0, shift=1 + index)))
     learned = people(client)["ana"]["learned"]
     assert learned > 0
     dropped = client.post(f"{API}/faces/{vertex}/wrong").json()["dropped"]
@@ -84,9 +84,9 @@ def test_wrong_takes_along_what_was_learned_through_it_only(client, station):
     assert len(card["faces"]) > 0
 
 
-def test_a_stranger_is_named_once_or_ignored(client, station):
+def test_a_stranger_is_named_once_or_ignored(client, service):
     for index, person in enumerate((1, 1, 2)):
-        station.show(Frame("door", 10 * index, 0.0, scene(person)))
+        service.show(Frame("door", 10 * index, 0.0, scene(person)))
     most, other = client.get(f"{API}/strangers").json()
     assert (most["count"], most["last"]["camera"], other["count"]) == (2, "door", 1)
     picture = client.get(f"{API}/strangers/{most['card']}/faces/{most['faces'][0]}")
@@ -153,7 +153,7 @@ def test_names_that_are_none_are_refused(client, name):
     assert isinstance(answer.json()["detail"], str)
 
 
-def test_what_cannot_be_taught_says_why(client, station):
+def test_what_cannot_be_taught_says_why(client, service):
     empty = encoded(scene(1)[:, :100])
     two = encoded(np.hstack([scene(1), scene(2)]))
     for content, words in ((empty, "0 were found"), (two, "2 were found"), (b"GIF89a", "not a")):
@@ -165,7 +165,7 @@ def test_what_cannot_be_taught_says_why(client, station):
     assert conflict.status_code == 409
 
 
-def test_a_disk_that_refuses_is_told_and_reading_goes_on(client, station, monkeypatch):
+def test_a_disk_that_refuses_is_told_and_reading_goes_on(client, service, monkeypatch):
     teach(client, 1, "ana")
 
     def full(*arguments, **options):

@@ -3,7 +3,7 @@
 import pytest
 from starlette.testclient import TestClient
 
-from helpers.services import API, client_of, scene, station_in, teach
+from helpers.services import API, client_of, scene, service_in, teach
 from helpers.waiting import eventually
 from onlooker.vision.types import Frame
 from onlooker.web.app import create_app
@@ -14,9 +14,9 @@ SESSION = f"{API}/session"
 
 
 @pytest.fixture
-def nobody(station, tmp_path):
+def nobody(service, tmp_path):
     """On this computer, without a token."""
-    return client_of(station, tmp_path / "home", token=False)
+    return client_of(service, tmp_path / "home", token=False)
 
 
 def test_the_form_signs_in_and_out(nobody):
@@ -53,8 +53,8 @@ def test_another_site_cannot_sign_anybody_in(nobody):
     assert nobody.delete(SESSION, headers=evil).status_code == 403
 
 
-def test_beyond_this_computer_the_session_is_guarded_but_the_form_works(station, tmp_path):
-    far = client_of(station, tmp_path / "home", token=False, near=False, public=True)
+def test_beyond_this_computer_the_session_is_guarded_but_the_form_works(service, tmp_path):
+    far = client_of(service, tmp_path / "home", token=False, near=False, public=True)
     assert far.get(SESSION).status_code == 401
     assert far.post(SESSION, json={"token": far.token}).status_code == 204
     assert far.get(SESSION).json()["signed_in"] is True
@@ -64,17 +64,17 @@ def test_beyond_this_computer_the_session_is_guarded_but_the_form_works(station,
 def test_the_store_is_the_same_after_a_restart_and_another_elsewhere(tmp_path):
     words = []
     for folder in ("one", "one", "two"):
-        with station_in(tmp_path / folder) as station:
-            words.append(client_of(station, tmp_path / folder).get(SESSION).json()["store"])
+        with service_in(tmp_path / folder) as service:
+            words.append(client_of(service, tmp_path / folder).get(SESSION).json()["store"])
     assert words[0] == words[1] != words[2]
     assert all(len(word) == 16 for word in words)
 
 
-def test_health_tells_what_it_costs(client, station):
+def test_health_tells_what_it_costs(client, service):
     teach(client, 1, "ana", [0])
-    with station.guest("laptop"):
+    with service.guest("laptop"):
         for index in range(4):
-            station.show(Frame("laptop", index, index / 12, scene(1, shift=index)))
+            service.show(Frame("laptop", index, index / 12, scene(1, shift=index)))
         eventually(lambda: client.get(f"{API}/health").json()["vertices"] > 1)
         told = client.get(f"{API}/health").json()
     (camera,) = told["cameras"]
@@ -94,11 +94,11 @@ def test_health_tells_what_it_costs(client, station):
     assert client.get(f"{API}/health").json()["cameras"] == []
 
 
-def test_sites_are_told_by_whoever_started_the_service(client, station, tmp_path):
+def test_sites_are_told_by_whoever_started_the_service(client, service, tmp_path):
     assert client.get(f"{API}/sites").json() == []
     gate = SiteState("gate", "restarting", 2, 340, 8, 91_000, 5021, "it fell over")
     token, _ = Token.in_folder(tmp_path / "home", new=True)
-    app = create_app(station, guard=Guard(Door(token)), sites=lambda: [gate])
+    app = create_app(service, guard=Guard(Door(token)), sites=lambda: [gate])
     other = TestClient(app, base_url="http://127.0.0.1:8765", client=("127.0.0.1", 5000))
     (site,) = other.get(f"{API}/sites").json()
     assert (site["name"], site["state"], site["problem"]) == ("gate", "restarting", "it fell over")

@@ -13,18 +13,18 @@ from onlooker.core.errors import OnlookerError
 from onlooker.home.home import Home
 from onlooker.web import schemas
 from onlooker.web.home_thread import Stopped
-from onlooker.web.requests import asked
+from onlooker.web.requests import call_home
 from onlooker.web.responses import problems
 from onlooker.web.routes.history import as_event
 from onlooker.web.schemas import LARGEST, Number
-from onlooker.web.service import EVENTS, Station
+from onlooker.web.service import EVENTS, Service
 
 HEARTBEAT = 15.0
 """Seconds between two signs of life of a stream of events."""
 CameraName = Annotated[str, Path(max_length=64)]
 
 
-def event_routes(station: Station) -> APIRouter:
+def event_routes(service: Service) -> APIRouter:
     """What happened, as a list and as it happens."""
     routes = APIRouter(tags=["events"])
 
@@ -42,51 +42,51 @@ def event_routes(station: Station) -> APIRouter:
         if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
             begin = min(int(last_event_id[:16]), LARGEST)
         if begin is None:
-            begin = station.health.sequence
-        return StreamingResponse(_stream(station, begin), media_type="text/event-stream")
+            begin = service.health.sequence
+        return StreamingResponse(_stream(service, begin), media_type="text/event-stream")
 
     @routes.post("/undo", responses=problems(404, 422))
     async def undo(wish: schemas.Undo) -> schemas.Sequence:
         """Know again what was known after an event. That is an event too."""
 
         def act(home: Home) -> schemas.Sequence:
-            station.deeds.undo(home, wish.to)
+            service.deeds.undo(home, wish.to)
             return schemas.Sequence(sequence=home.sequence)
 
-        return await asked(station, act)
+        return await call_home(service, act)
 
     return routes
 
 
-def camera_routes(station: Station) -> APIRouter:
+def camera_routes(service: Service) -> APIRouter:
     """Cameras that are watched."""
     routes = APIRouter(tags=["cameras"])
 
     @routes.get("/cameras", responses=problems())
     async def list_cameras() -> list[schemas.Camera]:
         """All cameras, and how they are."""
-        return [schemas.Camera.model_validate(state) for state in station.camera_states]
+        return [schemas.Camera.model_validate(state) for state in service.camera_states]
 
     @routes.post("/cameras", status_code=201, responses=problems(409, 422))
     async def add_camera(new: schemas.NewCamera) -> schemas.Camera:
         """Watch a camera: its number, its address, or a recording in a permitted folder."""
-        state = await run_in_threadpool(station.cameras.add, new.source, new.name)
+        state = await run_in_threadpool(service.cameras.add, new.source, new.name)
         return schemas.Camera.model_validate(state)
 
     @routes.delete("/cameras/{name}", status_code=204, responses=problems(404, 422))
     async def remove_camera(name: CameraName) -> None:
         """Stop watching it."""
-        await run_in_threadpool(station.remove_camera, name)
+        await run_in_threadpool(service.remove_camera, name)
 
     return routes
 
 
-async def _stream(station: Station, after: int) -> AsyncIterator[str]:
-    with station.hub.listen(EVENTS, size=1) as news:
+async def _stream(service: Service, after: int) -> AsyncIterator[str]:
+    with service.broadcast.listen(EVENTS, size=1) as news:
         yield ": welcome\n\n"
         while not news.closed:
             try:
-                found = await asked(station, partial(Home.events, after=after, limit=100))
+                found = await call_home(service, partial(Home.events, after=after, limit=100))
             except Stopped:
                 return
             except OnlookerError:  # too busy, or a disk that fails: the next turn may be better

@@ -25,23 +25,23 @@ from onlooker.home.home import Home
 from onlooker.web import schemas
 from onlooker.web.cameras import CameraState
 from onlooker.web.home_thread import Stopped
-from onlooker.web.requests import asked
+from onlooker.web.requests import call_home
 from onlooker.web.responses import problems
-from onlooker.web.service import Station
+from onlooker.web.service import Service
 
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 Sample = tuple[dict[str, str], float]
 
 
-def metrics(station: Station) -> str:
+def metrics(service: Service) -> str:
     """All of them, as they are now."""
-    return "".join(line + "\n" for line in _lines(station))
+    return "".join(line + "\n" for line in _lines(service))
 
 
-def _lines(station: Station) -> Iterator[str]:
-    health, states = station.health, station.camera_states
-    counts, seconds = station.frame_stats.totals()
+def _lines(service: Service) -> Iterator[str]:
+    health, states = service.health, service.camera_states
+    counts, seconds = service.frame_stats.totals()
     faces = [
         ({"camera": camera, "as": kind}, number)
         for (camera, kind), number in counts.items()
@@ -62,9 +62,9 @@ def _lines(station: Station) -> Iterator[str]:
         "events_total": ("counter", "Number of the newest event.", health.sequence),
         "read_only": ("gauge", "Whether nothing can be learned.", health.read_only is not None),
         "problems": ("gauge", "What was found damaged or failed.", len(health.problems)),
-        "jobs_waiting": ("gauge", "Work that waits for the home.", station.worker.waiting),
-        "listeners": ("gauge", "Live views and streams.", station.hub.listeners),
-        "news_lost_total": ("counter", "News that slow listeners missed.", station.hub.lost),
+        "jobs_waiting": ("gauge", "Work that waits for the home.", service.home_thread.waiting),
+        "listeners": ("gauge", "Live views and streams.", service.broadcast.listeners),
+        "news_lost_total": ("counter", "News that slow listeners missed.", service.broadcast.lost),
     }
     for name, (kind, words, value) in plain.items():
         yield from _metric(name, kind, words, [({}, value)])
@@ -132,35 +132,35 @@ def versions() -> dict[str, str]:
     }
 
 
-def health_routes(station: Station) -> APIRouter:
+def health_routes(service: Service) -> APIRouter:
     """How it is."""
     routes = APIRouter(tags=["health"])
 
     @routes.get("/health", responses=problems())
     def health() -> schemas.Health:
         """Whether it can learn, what went wrong, how fast it is, and what it uses."""
-        if not station.worker.alive:
+        if not service.home_thread.alive:
             raise Stopped("the home is closed")
-        return _health(station)
+        return _health(service)
 
     @routes.get("/summary", responses=problems())
     async def summary() -> schemas.Summary:
         """How much is known, in a few numbers."""
 
         def act(home: Home) -> schemas.Summary:
-            known = station.recognizer.stock.counted(home)
+            known = service.recognizer.stock.counted(home)
             return schemas.Summary(
                 people=len(home.learner.names),
                 labeled=known.labeled,
                 learned=known.learned,
                 vertices=len(home.learner),
-                strangers=len(station.people.strangers(hidden=False)),
+                strangers=len(service.people.strangers(hidden=False)),
                 sequence=home.sequence,
                 radius=home.learner.radius,
-                cameras=len(station.names),
+                cameras=len(service.names),
             )
 
-        return await asked(station, act)
+        return await call_home(service, act)
 
     @routes.get(
         "/metrics",
@@ -169,14 +169,14 @@ def health_routes(station: Station) -> APIRouter:
     )
     async def numbers() -> Response:
         """Numbers for Prometheus."""
-        return Response(metrics(station), media_type=TYPE)
+        return Response(metrics(service), media_type=TYPE)
 
     return routes
 
 
-def _health(station: Station) -> schemas.Health:
+def _health(service: Service) -> schemas.Health:
     """Without waiting for the home: who asks whether it is well wants to know at once."""
-    home, facts, cameras = station.health, station.facts, station.camera_states
+    home, facts, cameras = service.health, service.facts, service.camera_states
     used, free = used_and_free(facts.folder)
     well = home.read_only is None and not home.problems
     return schemas.Health(
@@ -184,7 +184,7 @@ def _health(station: Station) -> schemas.Health:
         **dataclasses.asdict(home) | {"problems": list(home.problems)},
         cameras_failing=[one.name for one in cameras if one.problem is not None],
         version=onlooker.__version__,
-        cameras=[_camera(station, one) for one in cameras],
+        cameras=[_camera(service, one) for one in cameras],
         vertices=facts.vertices,
         max_vertices=facts.max_vertices,
         memory=resident(),
@@ -195,13 +195,13 @@ def _health(station: Station) -> schemas.Health:
             undo_days=facts.retention.undo_days,
         ),
         versions=versions(),
-        queue=station.worker.waiting,
-        uptime=time.monotonic() - station.started,
+        queue=service.home_thread.waiting,
+        uptime=time.monotonic() - service.started,
     )
 
 
-def _camera(station: Station, camera: CameraState) -> schemas.CameraHealth:
-    speed = station.frame_stats.speed(camera.name)
+def _camera(service: Service, camera: CameraState) -> schemas.CameraHealth:
+    speed = service.frame_stats.speed(camera.name)
     return schemas.CameraHealth(
         name=camera.name,
         state=camera.state,

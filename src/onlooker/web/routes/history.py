@@ -9,10 +9,10 @@ from fastapi.responses import StreamingResponse
 from onlooker.home.album import Seen
 from onlooker.home.events import Event
 from onlooker.web import schemas
-from onlooker.web.requests import asked
+from onlooker.web.requests import call_home
 from onlooker.web.responses import csv_of, problems
 from onlooker.web.schemas import Name, Number
-from onlooker.web.service import Station
+from onlooker.web.service import Service
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Rows = Annotated[int | None, Query(ge=1, le=1_000_000)]
@@ -25,7 +25,7 @@ CSV: dict[int | str, dict[str, Any]] = {
 }
 
 
-def diary_routes(station: Station) -> APIRouter:
+def diary_routes(service: Service) -> APIRouter:
     """Events and sightings."""
     routes = APIRouter(tags=["events"])
 
@@ -40,8 +40,8 @@ def diary_routes(station: Station) -> APIRouter:
     ) -> list[schemas.Event]:
         """Changes after an event, the oldest first, or the newest."""
         options: dict[str, Any] = {"kind": kind, "camera": camera, "newest": newest}
-        found = await asked(
-            station, lambda home: home.events(after, limit, before=before, **options)
+        found = await call_home(
+            service, lambda home: home.events(after, limit, before=before, **options)
         )
         return [as_event(event) for event in found]
 
@@ -60,7 +60,9 @@ def diary_routes(station: Station) -> APIRouter:
         async def page(last: Event | None, size: int) -> list[Event]:
             low = last.sequence if last and not newest else after
             high = last.sequence if last and newest else before
-            return await asked(station, lambda home: home.events(low, size, before=high, **options))
+            return await call_home(
+                service, lambda home: home.events(low, size, before=high, **options)
+            )
 
         header = "sequence", "time", "kind", "camera", "frame", "changes"
         return csv_of("onlooker-events.csv", header, page, _event_cells, limit)
@@ -73,8 +75,8 @@ def diary_routes(station: Station) -> APIRouter:
         camera: Camera = None,
     ) -> list[schemas.SightingRow]:
         """The diary: who was seen where and when, the newest first."""
-        found = await asked(
-            station,
+        found = await call_home(
+            service,
             lambda home: home.album.diary(before=before, limit=limit, name=name, camera=camera),
         )
         return [schemas.SightingRow.model_validate(seen) for seen in found]
@@ -90,8 +92,8 @@ def diary_routes(station: Station) -> APIRouter:
 
         async def page(last: Seen | None, size: int) -> list[Seen]:
             high = last.number if last else before
-            return await asked(
-                station,
+            return await call_home(
+                service,
                 lambda home: home.album.diary(before=high, limit=size, name=name, camera=camera),
             )
 

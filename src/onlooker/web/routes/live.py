@@ -15,7 +15,7 @@ from onlooker.vision.types import Frame
 from onlooker.web.broadcast import Subscription
 from onlooker.web.requests import decoded
 from onlooker.web.schemas import Problem, Result
-from onlooker.web.service import RESULTS, Station, live
+from onlooker.web.service import RESULTS, Service, live
 from onlooker.web.views import FrameView
 
 BOUNDARY = "onlooker-frame"
@@ -27,20 +27,20 @@ TOO_LARGE, NOT_NOW, NO_CAMERA = 1009, 1013, 4404
 CameraName = Annotated[str, Path(max_length=64)]
 
 
-def live_routes(station: Station) -> APIRouter:
+def live_routes(service: Service) -> APIRouter:
     """What a page shows while it happens."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get("/live/{camera}.mjpeg")
     async def mjpeg(camera: CameraName) -> Response:
-        station.latest(camera)
+        service.latest(camera)
         kind = f"multipart/x-mixed-replace; boundary={BOUNDARY}"
-        return StreamingResponse(_pictures(station, camera), media_type=kind)
+        return StreamingResponse(_pictures(service, camera), media_type=kind)
 
     @routes.websocket("/api/v1/live")
     async def results(socket: WebSocket) -> None:
         await socket.accept()
-        with station.hub.listen(RESULTS) as news:
+        with service.broadcast.listen(RESULTS) as news:
             async with _until_they_leave(socket, news):
                 async for one in news:
                     await socket.send_text(Result.of(one).model_dump_json())
@@ -49,21 +49,21 @@ def live_routes(station: Station) -> APIRouter:
     async def view(socket: WebSocket, camera: str) -> None:
         await socket.accept()
         try:
-            station.latest(camera)
+            service.latest(camera)
         except NotFound as error:
             await socket.send_text(Problem(detail=str(error)).model_dump_json())
             await socket.close(NO_CAMERA)
             return
-        with station.hub.listen(live(camera), size=1) as news:
+        with service.broadcast.listen(live(camera), size=1) as news:
             async with _until_they_leave(socket, news):
-                await _show(socket, station.views.newest(camera), news)
+                await _show(socket, service.views.newest(camera), news)
 
     @routes.websocket("/api/v1/browser/{camera}")
     async def browser(socket: WebSocket, camera: str) -> None:
         await socket.accept()
         try:
-            with station.guest(camera):
-                await _frames_of(socket, station, camera)
+            with service.guest(camera):
+                await _frames_of(socket, service, camera)
         except WebSocketDisconnect:
             pass
         except OnlookerError as error:
@@ -73,7 +73,7 @@ def live_routes(station: Station) -> APIRouter:
     return routes
 
 
-async def _frames_of(socket: WebSocket, station: Station, camera: str) -> None:
+async def _frames_of(socket: WebSocket, service: Service, camera: str) -> None:
     """Picture in, result out; a picture that cannot be used is told and skipped."""
     begun, number = time.monotonic(), 0
     while True:
@@ -87,7 +87,7 @@ async def _frames_of(socket: WebSocket, station: Station, camera: str) -> None:
             await socket.send_text(Problem(detail=str(error)).model_dump_json())
             continue
         frame = Frame(camera, number, time.monotonic() - begun, pixels)
-        result = Result.of(await run_in_threadpool(station.look, frame))
+        result = Result.of(await run_in_threadpool(service.look, frame))
         number += 1
         await socket.send_text(result.model_dump_json())
 
@@ -123,14 +123,14 @@ async def _left(socket: WebSocket, news: Subscription) -> None:
     news.close()
 
 
-async def _pictures(station: Station, camera: str) -> AsyncIterator[bytes]:
+async def _pictures(service: Service, camera: str) -> AsyncIterator[bytes]:
     """The newest picture as it comes, and the old one again when none does: is anybody there?"""
-    with station.hub.listen(live(camera), size=1) as news, suppress(NotFound):
-        view = station.latest(camera)
+    with service.broadcast.listen(live(camera), size=1) as news, suppress(NotFound):
+        view = service.latest(camera)
         while not news.closed:
             if view is not None:
                 yield _part(await run_in_threadpool(view.drawn))
-            view = await news.take(HEARTBEAT) or station.latest(camera)
+            view = await news.take(HEARTBEAT) or service.latest(camera)
 
 
 def _part(jpeg: bytes) -> bytes:

@@ -20,9 +20,9 @@ from onlooker.core.similarity import HeatKernel, squared_norms
 from onlooker.home.home import Home
 from onlooker.web import schemas
 from onlooker.web.people import Row
-from onlooker.web.requests import asked
+from onlooker.web.requests import call_home
 from onlooker.web.responses import problems
-from onlooker.web.service import Station
+from onlooker.web.service import Service
 
 LINKS = 6
 """A vertex brings its so many strongest links."""
@@ -99,9 +99,9 @@ class _Copy(NamedTuple):
     pictured: set[int]
 
 
-def map_routes(station: Station) -> APIRouter:
+def map_routes(service: Service) -> APIRouter:
     """One map, whose distances are remembered."""
-    routes, people, chart = APIRouter(tags=["people"]), station.people, Chart()
+    routes, people, chart = APIRouter(tags=["people"]), service.people, Chart()
     unchanged: dict[int | str, dict[str, Any]] = {304: {"description": "Nothing has changed."}}
 
     @routes.get("/map", response_model=schemas.Map, responses={**problems(422), **unchanged})
@@ -115,7 +115,7 @@ def map_routes(station: Station) -> APIRouter:
             rows, pictured = people.everything(home), set(home.album.vertices())
             return _Copy(home.sequence, home.learner.kernel, known, rows, pictured)
 
-        copy = await asked(station, act)
+        copy = await call_home(service, act)
         if copy is None:
             return Response(status_code=304, headers={"etag": if_none_match or ""})
         response.headers["etag"] = _tag(copy.sequence)

@@ -38,7 +38,7 @@ def page_routes() -> APIRouter:
 
 def _file(path: str, request: Request) -> Response:
     named = _PATH.fullmatch(path)
-    found = (files(__package__) / "static").joinpath(*path.split("/")) if named else None
+    found = (files("onlooker.web") / "static").joinpath(*path.split("/")) if named else None
     if named is None or found is None or not found.is_file():
         raise NotFound("there is no such page")
     content = found.read_bytes()

@@ -18,10 +18,10 @@ from onlooker.home.home import Home
 from onlooker.home.transfer import PersonExport, packed, portrait
 from onlooker.web import schemas
 from onlooker.web.people import People
-from onlooker.web.requests import asked, uploaded
+from onlooker.web.requests import call_home, uploaded
 from onlooker.web.responses import png_or, problems
 from onlooker.web.schemas import Name, Number, PersonId, Why
-from onlooker.web.service import Station
+from onlooker.web.service import Service
 
 
 def explained(people: People, home: Home, vector: ArrayLike) -> Why:
@@ -42,14 +42,14 @@ Person = Annotated[PersonId, Path(description="An id from the list of people.")]
 Vertex = Annotated[Number, Path(description="The number of a face.")]
 
 
-def people_routes(station: Station) -> APIRouter:
+def people_routes(service: Service) -> APIRouter:
     """Who is known, and their names."""
-    routes, people, deeds = APIRouter(tags=["people"]), station.people, station.deeds
+    routes, people, deeds = APIRouter(tags=["people"]), service.people, service.deeds
 
     @routes.get("/people", responses=problems())
     async def list_people() -> list[schemas.Person]:
         """Everybody who is known, with how many faces."""
-        found = await asked(station, people.listed)
+        found = await call_home(service, people.listed)
         return [schemas.Person.model_validate(person) for person in found]
 
     @routes.patch("/people/{person}", responses=problems(404, 409, 422))
@@ -60,7 +60,7 @@ def people_routes(station: Station) -> APIRouter:
             undo = deeds.rename(home, person, new.name)
             return schemas.Changed(**asdict(people.person(home, new.name)), undo=undo)
 
-        return await asked(station, act)
+        return await call_home(service, act)
 
     @routes.post("/people/merge", responses=problems(404, 422))
     async def merge(two: schemas.Merge) -> schemas.Changed:
@@ -70,25 +70,25 @@ def people_routes(station: Station) -> APIRouter:
             name, undo = deeds.merge(home, two.person, two.into)
             return schemas.Changed(**asdict(people.person(home, name)), undo=undo)
 
-        return await asked(station, act)
+        return await call_home(service, act)
 
     @routes.delete("/people/{person}", responses=problems(404, 422))
     async def forget(person: Person) -> schemas.Receipt:
         """Forget somebody so that nothing remains, and get a receipt."""
-        receipt = await asked(station, lambda home: deeds.forget(home, person))
+        receipt = await call_home(service, lambda home: deeds.forget(home, person))
         return schemas.Receipt.model_validate(receipt)
 
     return routes
 
 
-def face_routes(station: Station) -> APIRouter:
+def face_routes(service: Service) -> APIRouter:
     """The faces of people."""
-    routes, people, deeds = APIRouter(tags=["faces"]), station.people, station.deeds
+    routes, people, deeds = APIRouter(tags=["faces"]), service.people, service.deeds
 
     @routes.get("/faces", responses=problems(404, 422))
     async def list_faces(person: Annotated[PersonId, Query()]) -> list[schemas.Face]:
         """The labeled and the learned faces of a person."""
-        found = await asked(station, lambda home: people.faces(home, person))
+        found = await call_home(service, lambda home: people.faces(home, person))
         return [schemas.Face.model_validate(face) for face in found]
 
     @routes.post("/faces", status_code=201, responses=problems(409, 422), openapi_extra=UPLOAD)
@@ -97,11 +97,11 @@ def face_routes(station: Station) -> APIRouter:
         pixels = await uploaded(request)
 
         def act(home: Home) -> schemas.Taught:
-            vertex, undo = deeds.teach(home, station.recognizer.one_face(pixels), name)
+            vertex, undo = deeds.teach(home, service.recognizer.one_face(pixels), name)
             person = schemas.Person.model_validate(people.person(home, name))
             return schemas.Taught(person=person, vertex=vertex, undo=undo)
 
-        return await asked(station, act)
+        return await call_home(service, act)
 
     @routes.get(
         "/faces/{vertex}/picture",
@@ -110,7 +110,7 @@ def face_routes(station: Station) -> APIRouter:
     )
     async def picture(vertex: Vertex) -> Response:
         """The picture that was kept of a face."""
-        png = await asked(station, lambda home: home.album.picture(vertex))
+        png = await call_home(service, lambda home: home.album.picture(vertex))
         if png is None:
             raise NotFound(f"no picture was kept of vertex {vertex}")
         return Response(png, media_type="image/png")
@@ -124,20 +124,20 @@ def face_routes(station: Station) -> APIRouter:
             person = schemas.Person.model_validate(people.person(home, new.name))
             return schemas.Taught(person=person, vertex=vertex, undo=undo)
 
-        return await asked(station, act)
+        return await call_home(service, act)
 
     @routes.post("/faces/{vertex}/wrong", responses=problems(404, 422))
     async def wrong(vertex: Vertex) -> schemas.Dropped:
         """Not this person: the face, and all learned through it only, become strangers."""
-        dropped, undo = await asked(station, lambda home: deeds.wrong(home, vertex))
+        dropped, undo = await call_home(service, lambda home: deeds.wrong(home, vertex))
         return schemas.Dropped(dropped=dropped, undo=undo)
 
     return routes
 
 
-def asking_routes(station: Station) -> APIRouter:
+def asking_routes(service: Service) -> APIRouter:
     """Questions that change nothing."""
-    routes, people, recognizer = APIRouter(tags=["questions"]), station.people, station.recognizer
+    routes, people, recognizer = APIRouter(tags=["questions"]), service.people, service.recognizer
 
     @routes.post("/recognize", responses=problems(422), openapi_extra=UPLOAD)
     async def recognize(request: Request) -> list[schemas.Answer]:
@@ -154,7 +154,7 @@ def asking_routes(station: Station) -> APIRouter:
                 for face in recognizer.faces(pixels)
             ]
 
-        return await asked(station, act)
+        return await call_home(service, act)
 
     @routes.post("/explain", responses=problems(422), openapi_extra=UPLOAD)
     async def explain(request: Request) -> list[schemas.Explained]:
@@ -170,7 +170,7 @@ def asking_routes(station: Station) -> APIRouter:
                 for face in recognizer.faces(pixels)
             ]
 
-        return await asked(station, act)
+        return await call_home(service, act)
 
     @routes.get("/explain/{vertex}", responses=problems(404, 422))
     async def explain_face(vertex: Vertex) -> schemas.Why:
@@ -179,7 +179,7 @@ def asking_routes(station: Station) -> APIRouter:
         def act(home: Home) -> schemas.Why:
             return explained(people, home, people.vector(home, vertex))
 
-        return await asked(station, act)
+        return await call_home(service, act)
 
     return routes
 
@@ -192,9 +192,9 @@ Hours = Annotated[float, Query(gt=0, le=8784, description="How far back.")]
 Buckets = Annotated[int, Query(ge=1, le=500, description="Into how many parts.")]
 
 
-def person_routes(station: Station) -> APIRouter:
+def person_routes(service: Service) -> APIRouter:
     """What a page about a person shows."""
-    routes, people = APIRouter(tags=["people"]), station.people
+    routes, people = APIRouter(tags=["people"]), service.people
 
     @routes.get("/people/{person}/history", responses=problems(404, 422))
     async def history(
@@ -208,7 +208,7 @@ def person_routes(station: Station) -> APIRouter:
             counts = home.album.history(people.name(home, person), since, until, buckets)
             return schemas.History(since=since, to=until, counts=counts)
 
-        return await asked(station, act)
+        return await call_home(service, act)
 
     @routes.get(
         "/people/{person}/export",
@@ -222,7 +222,7 @@ def person_routes(station: Station) -> APIRouter:
             vertices = [face.vertex for face in people.faces(home, person)]
             return portrait(home, people.name(home, person), vertices)
 
-        found = await asked(station, act)
+        found = await call_home(service, act)
         data = await run_in_threadpool(lambda: packed(found.parcel()))
         name = f'attachment; filename="onlooker-{person}.onlooker"'
         return Response(data, media_type=FILE, headers={"content-disposition": name})

@@ -11,7 +11,7 @@ import onlooker
 from onlooker.web.auth import Guard, Refused, cookie_name, token_in
 from onlooker.web.responses import problems
 from onlooker.web.schemas import Model
-from onlooker.web.service import Station
+from onlooker.web.service import Service
 
 MONTH = 30 * 24 * 3600
 
@@ -32,7 +32,7 @@ class SignIn(Model):
     token: Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
-def session_routes(station: Station, guard: Guard) -> APIRouter:
+def session_routes(service: Service, guard: Guard) -> APIRouter:
     """For the form of the page."""
     routes = APIRouter(tags=["session"])
 
@@ -42,7 +42,7 @@ def session_routes(station: Station, guard: Guard) -> APIRouter:
         return Session(
             signed_in=guard.door.knows(token_in(request.headers)),
             needs_token=True,
-            store=station.facts.identity,
+            store=service.facts.identity,
             version=onlooker.__version__,
             time=time.time(),
         )

@@ -7,22 +7,22 @@ from fastapi import APIRouter, Path, Query, Response
 from onlooker.home.home import Home
 from onlooker.strangers.cards import chosen
 from onlooker.web import schemas
-from onlooker.web.requests import asked
+from onlooker.web.requests import call_home
 from onlooker.web.responses import png_or, problems
 from onlooker.web.schemas import FaceKey, Number
-from onlooker.web.service import Station
+from onlooker.web.service import Service
 
 Card = Annotated[Number, Path(description="The number of a card.")]
 
 
-def stranger_routes(station: Station) -> APIRouter:
+def stranger_routes(service: Service) -> APIRouter:
     """Who was seen and has no name."""
-    routes, people, deeds = APIRouter(tags=["strangers"]), station.people, station.deeds
+    routes, people, deeds = APIRouter(tags=["strangers"]), service.people, service.deeds
 
     @routes.get("/strangers", responses=problems(422))
     async def list_strangers(hidden: Annotated[bool, Query()] = False) -> list[schemas.Stranger]:
         """One card for each stranger, the most often seen first; the ignored ones if wanted."""
-        found = await asked(station, lambda home: people.strangers(hidden=hidden))
+        found = await call_home(service, lambda home: people.strangers(hidden=hidden))
         return [schemas.Stranger.of(card) for card in found]
 
     @routes.get(
@@ -30,7 +30,7 @@ def stranger_routes(station: Station) -> APIRouter:
     )
     async def picture(card: Card, key: Annotated[FaceKey, Path()]) -> Response:
         """One of the best faces of a stranger."""
-        found = await asked(station, lambda home: people.stranger(card))
+        found = await call_home(service, lambda home: people.stranger(card))
         return Response(chosen(found, [key])[0].picture, media_type="image/png")
 
     @routes.post("/strangers/{card}/name", responses=problems(404, 409, 422))
@@ -42,16 +42,16 @@ def stranger_routes(station: Station) -> APIRouter:
             person = schemas.Person.model_validate(people.person(home, new.name))
             return schemas.Met(person=person, taught=taught, undo=undo)
 
-        return await asked(station, act)
+        return await call_home(service, act)
 
     @routes.post("/strangers/{card}/ignore", status_code=204, responses=problems(404, 422))
     async def ignore(card: Card) -> None:
         """Hide a stranger, now and whenever they are seen again."""
-        await asked(station, lambda home: deeds.ignore(card))
+        await call_home(service, lambda home: deeds.ignore(card))
 
     @routes.post("/strangers/{card}/show", status_code=204, responses=problems(404, 422))
     async def show(card: Card) -> None:
         """Take "ignore" back."""
-        await asked(station, lambda home: deeds.show(card))
+        await call_home(service, lambda home: deeds.show(card))
 
     return routes
