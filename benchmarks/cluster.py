@@ -51,8 +51,8 @@ from step import steady_learner
 from streams import Crowd
 
 from onlooker import OnlineHarmonicLearner
-from onlooker.cluster.messages import Example, Recipe
-from onlooker.cluster.ray_site import RayLine, SiteActor, SitePlan, told
+from onlooker.cluster.messages import LearnerConfig, NumberedExample
+from onlooker.cluster.ray_site import RayTransport, SiteActor, SiteSpec, result_of
 from onlooker.cluster.sender import Sender
 from onlooker.home.home import Home
 from onlooker.home.retention import RetentionPolicy
@@ -80,22 +80,22 @@ class Working(SiteActor):
         """Examples per second, processor seconds for each, and the most memory it had."""
         site = self._ready()
         crowd = Crowd(length, together=False)
-        hello = site.hello("inside")
+        hello = site.open_session("inside")
         faces = [face for face, _ in crowd.faces(count, start=start)]
         began, busy = perf_counter(), process_time()
         for first in range(0, count, BATCH):
             done = hello.last + first
             some = faces[first : first + BATCH]
-            batch = [Example(done + at, face) for at, face in enumerate(some, start=1)]
+            batch = [NumberedExample(done + at, face) for at, face in enumerate(some, start=1)]
             site.receive("inside", hello.session, batch, done)
         rate = count / (perf_counter() - began)
         cpu = (process_time() - busy) / count
         return rate, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def recipe_of(learner: OnlineHarmonicLearner) -> Recipe:
+def learner_config_of(learner: OnlineHarmonicLearner) -> LearnerConfig:
     """What the site must share with it."""
-    return Recipe(learner.kernel, learner.features, learner.max_vertices, learner.sink)
+    return LearnerConfig(learner.kernel, learner.features, learner.max_vertices, learner.sink)
 
 
 def adopted(folder: Path, learner: OnlineHarmonicLearner) -> Path:
@@ -107,10 +107,10 @@ def adopted(folder: Path, learner: OnlineHarmonicLearner) -> Path:
 
 def site_actor(kind: type, name: str, folder: Path, learner: OnlineHarmonicLearner) -> Any:
     """A site that knows what a learner does, over Ray."""
-    plan = SitePlan(name, adopted(folder, learner), recipe_of(learner), KEEPING)
+    plan = SiteSpec(name, adopted(folder, learner), learner_config_of(learner), KEEPING)
     options = {"max_restarts": -1, "max_task_retries": 0, "max_pending_calls": 64}
     actor = ray.remote(kind).options(num_cpus=1, **options).remote(plan)
-    told(actor.call.remote("report"), 120)
+    result_of(actor.call.remote("report"), 120)
     return actor
 
 
@@ -123,8 +123,8 @@ def overhead(folder: Path, learner: OnlineHarmonicLearner, crowd: Crowd, steps: 
     )
     bare = ray.remote(Bare).options(num_cpus=0).remote()
     site = site_actor(SiteActor, "overhead", folder / "site", learner)
-    line = RayLine("overhead", site)
-    hello = line.hello("single")
+    line = RayTransport("overhead", site)
+    hello = line.open_session("single")
     sender = Sender("many", lambda: line, batch_size=BATCH, queue_size=BATCH)
     sender.wait_until_known()
     ray.get(bare.take.remote(np.zeros(4)))
@@ -140,7 +140,7 @@ def overhead(folder: Path, learner: OnlineHarmonicLearner, crowd: Crowd, steps: 
         durable_call(number, face)
 
     def site_call(number: int, face: Any) -> None:
-        example = [Example(number, face)]
+        example = [NumberedExample(number, face)]
         line.answer(line.send("single", hello.session, example, number - 1))
 
     calls = {

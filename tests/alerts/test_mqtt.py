@@ -15,7 +15,7 @@ import pytest
 from helpers.homes import LENGTH, small_learner
 from helpers.mosquitto import PASSWORD, USER, Mosquitto, free_port, listening
 from helpers.waiting import eventually
-from onlooker.alerts.mqtt import Broker, Mqtt
+from onlooker.alerts.mqtt import Broker, MqttAlerts
 from onlooker.alerts.queue import WAITING
 from onlooker.core.errors import BadValue
 from onlooker.home.home import Home
@@ -33,7 +33,9 @@ def broker(tmp_path):
 
 
 def sender(address, identity="7f", password=None, **options):
-    return Mqtt(Broker.at(address, password), identity, **{"pause": 0.05, "timeout": 3} | options)
+    return MqttAlerts(
+        Broker.at(address, password), identity, **{"pause": 0.05, "timeout": 3} | options
+    )
 
 
 def texts(heard, topic):
@@ -56,7 +58,7 @@ def test_a_new_stranger_arrives_once_with_all_that_is_known(broker, tmp_path):
     told = json.loads(text)
     assert expected.items() <= told.items()
     assert datetime.fromisoformat(told["seen"]) == datetime.fromtimestamp(5, UTC)
-    assert (mqtt.sent, mqtt.failed, mqtt.dropped, mqtt.troubles) == (1, 0, 0, [])
+    assert (mqtt.sent, mqtt.failed, mqtt.dropped, mqtt.problems) == (1, 0, 0, [])
 
 
 def test_the_broker_keeps_what_home_assistant_needs(broker):
@@ -116,8 +118,8 @@ def test_it_says_goodbye(broker):
 KILLED = """
 import sys, time
 from onlooker.alerts.mqtt import Broker
-from onlooker.alerts.mqtt import Mqtt
-Mqtt(Broker.at(sys.argv[1]), "7f")
+from onlooker.alerts.mqtt import MqttAlerts
+MqttAlerts(Broker.at(sys.argv[1]), "7f")
 time.sleep(60)
 """
 
@@ -139,7 +141,7 @@ def test_what_waited_is_delivered_when_the_broker_is_back(broker):
     eventually(lambda: mqtt.sent == 1)
     broker.stop()
     eventually(lambda: mqtt.problem)
-    assert f"mqtt 127.0.0.1:{broker.port}: " in mqtt.troubles[0]
+    assert f"mqtt 127.0.0.1:{broker.port}: " in mqtt.problems[0]
     for card in range(5):
         mqtt({**ALERT, "card": card})
     broker.start()
@@ -148,7 +150,7 @@ def test_what_waited_is_delivered_when_the_broker_is_back(broker):
         eventually(lambda: len(heard) == GREETING + 1)
     assert json.loads(texts(heard, ALERTS)[0])["card"] == 4
     mqtt.close()
-    assert (mqtt.sent, mqtt.failed, mqtt.dropped, mqtt.troubles) == (6, 0, 0, [])
+    assert (mqtt.sent, mqtt.failed, mqtt.dropped, mqtt.problems) == (6, 0, 0, [])
 
 
 def test_without_a_broker_nobody_waits_and_what_is_left_out_is_counted():
@@ -159,7 +161,7 @@ def test_without_a_broker_nobody_waits_and_what_is_left_out_is_counted():
         mqtt(ALERT)
     assert time.monotonic() - begun < 0.2
     assert 19 <= mqtt.dropped <= 20  # one may be in hand
-    assert any(f"{mqtt.dropped} alerts were left out" in words for words in mqtt.troubles)
+    assert any(f"{mqtt.dropped} alerts were left out" in words for words in mqtt.problems)
     begun = time.monotonic()
     mqtt.close()
     assert time.monotonic() - begun < 4

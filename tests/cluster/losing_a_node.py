@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from helpers.sites import RECIPE, example
+from helpers.sites import LEARNER_CONFIG, example
 from onlooker.home.events import digest
 
 COUNT = 60
@@ -35,14 +35,14 @@ def main(folder):
     import ray
     from ray.cluster_utils import Cluster
 
-    from onlooker.cluster.names import Rounds
+    from onlooker.cluster.coordinator import Coordinator
     from onlooker.cluster.ray_site import (
         NAMESPACE,
-        RayLine,
-        SitePlan,
+        RayTransport,
+        SiteSpec,
         find_site,
+        result_of,
         start_site,
-        told,
     )
     from onlooker.cluster.sender import Sender
 
@@ -66,13 +66,16 @@ def main(folder):
     )
     lost_node = second.node_id
     sites = [f"s{at}" for at in range(3)]
-    plans = {site: SitePlan(site, folder / site, RECIPE) for site in sites}
+    plans = {site: SiteSpec(site, folder / site, LEARNER_CONFIG) for site in sites}
     handles = {site: start_site(plan) for site, plan in plans.items()}
-    rounds = Rounds({site: plan.folder for site, plan in plans.items()}, every=3600, timeout=30)
-    before = {site: told(handle.call.remote("report"), 60) for site, handle in handles.items()}
+    rounds = Coordinator(
+        {site: plan.folder for site, plan in plans.items()}, every=3600, timeout=30
+    )
+    before = {site: result_of(handle.call.remote("report"), 60) for site, handle in handles.items()}
     rounds._look()  # a whole round would tell names, and this test compares digests
     senders = {
-        site: Sender("door", lambda site=site: RayLine(site), give_up_after=240) for site in sites
+        site: Sender("door", lambda site=site: RayTransport(site), give_up_after=240)
+        for site in sites
     }
     for number in range(1, COUNT + 1):
         if number == COUNT // 2:
@@ -86,9 +89,10 @@ def main(folder):
             x, name = example(at, number)
             senders[site].put(x, name=name)
     sent = {site: sender.close(240) for site, sender in senders.items()}
-    after = {site: told(find_site(site).call.remote("report"), 60) for site in sites}
+    after = {site: result_of(find_site(site).call.remote("report"), 60) for site in sites}
     words = {
-        site: digest(told(find_site(site).call.remote("snapshot"), 60).learner()) for site in sites
+        site: digest(result_of(find_site(site).call.remote("snapshot"), 60).learner())
+        for site in sites
     }
     rounds._look()
     states = {state.site: state for state in rounds.states()}

@@ -7,7 +7,7 @@ import pytest
 
 from helpers.services import scene
 from onlooker.cluster.camera import CameraLoop
-from onlooker.cluster.config import Camera, Config, SiteConfig
+from onlooker.cluster.config import CameraConfig, Config, SiteConfig
 from onlooker.cluster.local_site import LocalSite
 from onlooker.cluster.site import Site
 
@@ -31,7 +31,7 @@ def until_ended(loop):
 
 def test_a_recording_becomes_vectors_and_is_delivered_once(tmp_path, recording):
     config = Config(tmp_path, (SiteConfig("north", tmp_path / "north"),))
-    camera, finder = Camera("door", str(recording)), config.finder
+    camera, finder = CameraConfig("door", str(recording)), config.finder
     seen = []
 
     class Watched(LocalSite):
@@ -39,7 +39,7 @@ def test_a_recording_becomes_vectors_and_is_delivered_once(tmp_path, recording):
             seen.extend(batch)
             return super().send(sender, session, batch, acknowledged)
 
-    with Watched(lambda: Site("north", tmp_path / "north", config.recipe)) as site:
+    with Watched(lambda: Site("north", tmp_path / "north", config.learner_config)) as site:
         first = until_ended(CameraLoop(camera, finder, lambda: site))
         assert (first.problem, first.counts.frames) == ("", 5)
         assert first.sent.acknowledged == first.faces >= 3
@@ -55,7 +55,7 @@ def test_a_recording_becomes_vectors_and_is_delivered_once(tmp_path, recording):
 @pytest.mark.parametrize("source", ["no such folder", "ftp://10.0.0.5/1"])
 def test_a_source_that_cannot_be_is_a_problem_in_words(tmp_path, source):
     config = Config(tmp_path, ())
-    with LocalSite(lambda: Site("north", tmp_path, config.recipe)) as site:
-        state = until_ended(CameraLoop(Camera("door", source), config.finder, lambda: site))
+    with LocalSite(lambda: Site("north", tmp_path, config.learner_config)) as site:
+        state = until_ended(CameraLoop(CameraConfig("door", source), config.finder, lambda: site))
     assert "no such folder" in state.problem or "ftp" in state.problem
     assert state.faces == 0

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from onlooker.cluster.codec import (
-    packed_batch,
-    packed_delivery,
-    unpacked_batch,
-    unpacked_delivery,
+    decode_answer,
+    decode_batch,
+    encode_answer,
+    encode_batch,
 )
-from onlooker.cluster.messages import Answer, Delivery, Example
+from onlooker.cluster.messages import BatchAnswer, ExampleAnswer, NumberedExample
 from onlooker.core.records import Prediction
 
 counts = st.integers(0, 2**63 - 1)
@@ -21,12 +21,12 @@ vectors = hnp.arrays(
     st.sampled_from([np.float32, np.float64, np.uint8]), hnp.array_shapes(max_dims=2, min_side=0)
 )
 examples = st.builds(
-    Example, counts, vectors, names, counts, st.none() | floats, st.none() | st.binary()
+    NumberedExample, counts, vectors, names, counts, st.none() | floats, st.none() | st.binary()
 )
 predictions = st.builds(
     Prediction, names, st.dictionaries(st.text(), floats), floats, st.none() | counts
 )
-answers = st.builds(Answer, counts, st.none() | predictions, st.booleans(), names)
+answers = st.builds(ExampleAnswer, counts, st.none() | predictions, st.booleans(), names)
 
 
 def same(one, other):
@@ -41,8 +41,8 @@ def same(one, other):
 
 @given(st.text(), counts, st.lists(examples, max_size=4), counts)
 def test_a_batch_arrives_as_it_was(sender, session, batch, acknowledged):
-    parcel = packed_batch(sender, session, batch, acknowledged)
-    to, number, arrived, upto = unpacked_batch(parcel)
+    parcel = encode_batch(sender, session, batch, acknowledged)
+    to, number, arrived, upto = decode_batch(parcel)
     assert (to, number, upto) == (sender, session, acknowledged)
     assert len(arrived) == len(batch)
     assert all(map(same, arrived, batch))
@@ -50,5 +50,5 @@ def test_a_batch_arrives_as_it_was(sender, session, batch, acknowledged):
 
 @given(st.lists(answers, max_size=4), counts, st.none() | counts)
 def test_an_answer_arrives_as_it_was(given, event, expected):
-    delivery = Delivery(tuple(given), event, expected)
-    assert unpacked_delivery(packed_delivery(delivery)) == delivery
+    delivery = BatchAnswer(tuple(given), event, expected)
+    assert decode_answer(encode_answer(delivery)) == delivery

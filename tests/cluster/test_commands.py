@@ -147,23 +147,23 @@ def test_without_ray_one_line_names_the_extra(tmp_path, arguments):
 
 
 def test_a_sweep_on_ray_gives_the_rows_that_processes_give(ray_here):
-    from onlooker.cluster.ray_jobs import on_ray
+    from onlooker.cluster.ray_jobs import run_on_ray
     from onlooker.experiments.parallel import running_on
     from onlooker.experiments.theory import compact
 
     grid = {"sizes": (10,), "copies": (1, 2)}
     here = compact.run(2, **grid)
-    with running_on(on_ray):
+    with running_on(run_on_ray):
         there = compact.run(2, **grid)
     assert there == here
     assert len(there) == 12
 
 
 def test_a_job_that_fails_on_ray_fails_as_it_does_here(ray_here):
-    from onlooker.cluster.ray_jobs import on_ray
+    from onlooker.cluster.ray_jobs import run_on_ray
 
     def fails(job):
         raise BadValue(f"job {job} cannot be done")
 
     with pytest.raises(BadValue, match=r"^job \d cannot be done$"):
-        on_ray(fails, [1, 2], lambda: None)
+        run_on_ray(fails, [1, 2], lambda: None)

@@ -17,7 +17,7 @@ def test_a_configuration_says_where_and_who():
         Path("base/cluster/south"),
     ]
     assert config.sites[0].cameras[1].node == "10.0.0.7"
-    assert config.recipe.features == "pixels/96/1.5/0.35"
+    assert config.learner_config.features == "pixels/96/1.5/0.35"
     assert "10.0.0.5" not in repr(config), "a source may hold a password"
 
 

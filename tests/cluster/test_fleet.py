@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from helpers.sites import RECIPE, example
+from helpers.sites import LEARNER_CONFIG, example
 from onlooker.home.events import digest
 
 pytest.importorskip("ray")
@@ -20,35 +20,38 @@ class Sites:
         self.folder, self.handles, self.prefix = folder, {}, folder.name
 
     def start(self, name, **options):
-        from onlooker.cluster.ray_site import SitePlan, start_site
+        from onlooker.cluster.ray_site import SiteSpec, start_site
 
-        plan = SitePlan(
-            f"{self.prefix}-{name}", self.folder / name, options.pop("recipe", RECIPE), **options
+        plan = SiteSpec(
+            f"{self.prefix}-{name}",
+            self.folder / name,
+            options.pop("learner_config", LEARNER_CONFIG),
+            **options,
         )
         self.handles[name] = start_site(plan, cpus=0.1, detached=False)
         return self.handles[name]
 
     def ask(self, name, verb, *arguments, within=60):
-        from onlooker.cluster.ray_site import told
+        from onlooker.cluster.ray_site import result_of
 
-        return told(self.handles[name].call.remote(verb, *arguments), within)
+        return result_of(self.handles[name].call.remote(verb, *arguments), within)
 
     def teach(self, name, rows):
         """Labeled points, as the camera `desk` would send them."""
-        from onlooker.cluster.messages import Example
+        from onlooker.cluster.messages import NumberedExample
 
-        hello = self.ask(name, "hello", "desk")
+        hello = self.ask(name, "open_session", "desk")
         batch = [
-            Example(hello.last + 1 + at, np.asarray(x, np.float32), who)
+            NumberedExample(hello.last + 1 + at, np.asarray(x, np.float32), who)
             for at, (x, who) in enumerate(rows)
         ]
         return self.ask(name, "receive", "desk", hello.session, batch, hello.last)
 
     def rounds(self, **options):
-        from onlooker.cluster.names import Rounds
+        from onlooker.cluster.coordinator import Coordinator
 
         folders = {name: self.folder / name for name in self.handles}
-        return Rounds(folders, 3600, find=self.handles.__getitem__, **options)
+        return Coordinator(folders, 3600, find=self.handles.__getitem__, **options)
 
     def stop_process(self, name):
         """The site never answers again, and is not dead either."""
@@ -70,14 +73,14 @@ def point(value):
 
 
 def test_the_merged_view_is_what_uniting_here_gives_and_names_who_is_missing(sites):
-    from onlooker.cluster.merging import merged
+    from onlooker.cluster.merging import merge_sites
     from onlooker.core.union import Summary, union
 
     here = []
     for name in "ab":
         sites.start(name)
     for at, name in enumerate("ab"):
-        learner, refused = RECIPE.learner(), []
+        learner, refused = LEARNER_CONFIG.learner(), []
         rows = [example(at, number) for number in range(1, 40)]
         for x, who in rows:
             if who is not None:
@@ -86,15 +89,15 @@ def test_the_merged_view_is_what_uniting_here_gives_and_names_who_is_missing(sit
                 refused.append(x)
         here.append(Summary(learner, tuple(refused)))
         sites.teach(name, rows)
-    view = merged(sites.handles)
+    view = merge_sites(sites.handles)
     assert (view.sites, view.missing) == (("a", "b"), ())
     assert any(part.refused for part in here)
     assert digest(view.learner) == digest(union(here).learner)
-    assert view.learner.max_vertices == 2 * RECIPE.max_vertices
+    assert view.learner.max_vertices == 2 * LEARNER_CONFIG.max_vertices
     process = sites.stop_process("b")
     try:
         began = time.monotonic()
-        view = merged(sites.handles, timeout=1.0, seen={"b": time.time() - 60, "d": None})
+        view = merge_sites(sites.handles, timeout=1.0, seen={"b": time.time() - 60, "d": None})
         assert time.monotonic() - began < 20
     finally:
         os.kill(process, signal.SIGCONT)
@@ -106,7 +109,7 @@ def test_the_merged_view_is_what_uniting_here_gives_and_names_who_is_missing(sit
 
 
 def test_names_clocks_contradictions_and_forgetting_of_two_sites(sites):
-    from onlooker.cluster.transport import Lost
+    from onlooker.cluster.transport import SiteUnavailable
 
     sites.start("a")
     sites.start("b", skew=120.0)
@@ -143,7 +146,7 @@ def test_names_clocks_contradictions_and_forgetting_of_two_sites(sites):
     while names is None and time.monotonic() < deadline:
         try:
             names = sites.ask("b", "report").names
-        except Lost:
+        except SiteUnavailable:
             time.sleep(0.1)
     assert set(names) == {"ben", "dan"}
     assert not list((sites.folder / "b" / "forget").iterdir())
@@ -155,13 +158,13 @@ def test_names_clocks_contradictions_and_forgetting_of_two_sites(sites):
 
 
 def test_a_home_in_use_is_said_and_opened_once_it_is_free(sites):
-    from onlooker.cluster.ray_site import told
+    from onlooker.cluster.ray_site import result_of
     from onlooker.cluster.site import Site
-    from onlooker.cluster.transport import Lost
+    from onlooker.cluster.transport import SiteUnavailable
 
-    held = Site("x", sites.folder / "a", RECIPE)
+    held = Site("x", sites.folder / "a", LEARNER_CONFIG)
     handle = sites.start("a", patience=0.2)
-    with pytest.raises(Lost, match="in use by process"):
-        told(handle.call.remote("report"), 60)
+    with pytest.raises(SiteUnavailable, match="in use by process"):
+        result_of(handle.call.remote("report"), 60)
     held.close()
     assert sites.ask("a", "report").names == ()

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.sites import RECIPE, example
+from helpers.sites import LEARNER_CONFIG, example
 from onlooker.home.events import digest
 from onlooker.home.retention import RetentionPolicy
 
@@ -26,7 +26,7 @@ KEEPING = RetentionPolicy(snapshot_every=50)
 
 
 def undisturbed(site, count):
-    learner = RECIPE.learner()
+    learner = LEARNER_CONFIG.learner()
     for number in range(1, count + 1):
         x, name = example(site, number)
         learner.observe(x) if name is None else learner.teach(x, name)
@@ -35,18 +35,20 @@ def undisturbed(site, count):
 
 def kill_often(folder, sites, count, kills, seed):
     """Stream to all sites, and kill one after every so many acknowledged examples."""
-    from onlooker.cluster.ray_site import RayLine, SitePlan, start_site, told
+    from onlooker.cluster.ray_site import RayTransport, SiteSpec, result_of, start_site
     from onlooker.cluster.sender import Sender
 
     moments = random.Random(seed)
-    plans = [SitePlan(f"kill{at}", folder / str(at), RECIPE, KEEPING) for at in range(sites)]
+    plans = [
+        SiteSpec(f"kill{at}", folder / str(at), LEARNER_CONFIG, KEEPING) for at in range(sites)
+    ]
     handles = [start_site(plan, cpus=0.1, detached=False) for plan in plans]
-    victims = [told(handle.call.remote("report"), 60).process for handle in handles]
+    victims = [result_of(handle.call.remote("report"), 60).process for handle in handles]
     answered = [[] for _ in plans]
     senders = [
         Sender(
             "door",
-            lambda plan=plan, handle=handle: RayLine(plan.name, handle),
+            lambda plan=plan, handle=handle: RayTransport(plan.name, handle),
             batch_size=8,
             queue_size=8,
             on_answer=answered[at].append,
@@ -70,11 +72,11 @@ def kill_often(folder, sites, count, kills, seed):
                 deaths.pop(0)
     sent = [sender.close(300) for sender in senders]
     for at, handle in enumerate(handles):
-        report = told(handle.call.remote("report"), 60)
+        report = result_of(handle.call.remote("report"), 60)
         assert sent[at].acknowledged == count
         assert [answer.number for answer in answered[at]] == list(range(1, count + 1))
         assert report.problems == ()
-        knowledge = told(handle.call.remote("snapshot"), 60)
+        knowledge = result_of(handle.call.remote("snapshot"), 60)
         assert digest(knowledge.learner()) == undisturbed(at, count), f"site {at}, killed {killed}"
         if at in killed:
             assert sent[at].lost >= 1
@@ -88,14 +90,14 @@ def kill_often(folder, sites, count, kills, seed):
 
 def _living(handle, last):
     """The process of a site that was killed before, once it is back."""
-    from onlooker.cluster.ray_site import told
-    from onlooker.cluster.transport import Lost
+    from onlooker.cluster.ray_site import result_of
+    from onlooker.cluster.transport import SiteUnavailable
 
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            return told(handle.call.remote("report"), 10).process
-        except Lost:
+            return result_of(handle.call.remote("report"), 10).process
+        except SiteUnavailable:
             time.sleep(0.05)
     raise AssertionError(f"the site whose process was {last} did not come back")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.sites import RECIPE, example
+from helpers.sites import LEARNER_CONFIG, example
 from onlooker.home.events import digest
 
 pytest.importorskip("ray")
@@ -30,7 +30,7 @@ def test_sites_of_a_killed_node_come_back_elsewhere_with_state(tmp_path):
     moved = {site: row for site, row in found.items() if row["moved"]}
     assert moved, "no site was on the node that was killed"
     for at, (site, row) in enumerate(found.items()):
-        learner = RECIPE.learner()
+        learner = LEARNER_CONFIG.learner()
         for number in range(1, 61):
             x, name = example(at, number)
             learner.observe(x) if name is None else learner.teach(x, name)

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from helpers.sites import RECIPE, example
+from helpers.sites import LEARNER_CONFIG, example
 from onlooker import HeatKernel
 from onlooker.cluster.local_site import LocalSite
-from onlooker.cluster.messages import ClusterError, Example, Recipe, Replaced
+from onlooker.cluster.messages import ClusterError, LearnerConfig, NumberedExample, SenderReplaced
 from onlooker.cluster.sender import Sender
-from onlooker.cluster.site import Pending, Site
-from onlooker.cluster.transport import Lost
+from onlooker.cluster.site import PendingForgets, Site
+from onlooker.cluster.transport import SiteUnavailable
 from onlooker.core.errors import BadValue, Incompatible
 from onlooker.home.database import NotSaved
 from onlooker.home.events import digest
@@ -18,11 +18,11 @@ from onlooker.home.retention import RetentionPolicy
 
 def numbered(number, site=0):
     x, name = example(site, number)
-    return Example(number, x, name, frame=number)
+    return NumberedExample(number, x, name, frame=number)
 
 
 def undisturbed(count, site=0):
-    learner = RECIPE.learner()
+    learner = LEARNER_CONFIG.learner()
     for number in range(1, count + 1):
         x, name = example(site, number)
         learner.observe(x) if name is None else learner.teach(x, name)
@@ -38,8 +38,10 @@ def killed(site):
 def test_batches_of_any_size_learn_what_single_examples_do(tmp_path):
     words = set()
     for size in (1, 7, 64):
-        site = Site("a", tmp_path / str(size), RECIPE, retention=RetentionPolicy(snapshot_every=10))
-        session = site.hello("door").session
+        site = Site(
+            "a", tmp_path / str(size), LEARNER_CONFIG, retention=RetentionPolicy(snapshot_every=10)
+        )
+        session = site.open_session("door").session
         for first in range(1, 121, size):
             batch = [numbered(number) for number in range(first, min(first + size, 121))]
             assert site.receive("door", session, batch, first - 1).expected is None
@@ -49,8 +51,8 @@ def test_batches_of_any_size_learn_what_single_examples_do(tmp_path):
 
 
 def test_a_gap_is_refused_and_nothing_behind_it_is_taken(tmp_path):
-    site = Site("a", tmp_path, RECIPE)
-    session = site.hello("door").session
+    site = Site("a", tmp_path, LEARNER_CONFIG)
+    session = site.open_session("door").session
     batch = [numbered(1), numbered(2), numbered(4), numbered(5)]
     delivery = site.receive("door", session, batch, 0)
     assert (delivery.expected, [each.number for each in delivery.answers]) == (3, [1, 2])
@@ -60,8 +62,8 @@ def test_a_gap_is_refused_and_nothing_behind_it_is_taken(tmp_path):
 
 
 def test_out_of_order_within_a_batch_is_a_gap_too(tmp_path):
-    site = Site("a", tmp_path, RECIPE)
-    session = site.hello("door").session
+    site = Site("a", tmp_path, LEARNER_CONFIG)
+    session = site.open_session("door").session
     delivery = site.receive("door", session, [numbered(2), numbered(1)], 0)
     assert delivery.expected == 1
     assert delivery.answers == ()
@@ -69,8 +71,8 @@ def test_out_of_order_within_a_batch_is_a_gap_too(tmp_path):
 
 
 def test_what_is_delivered_twice_is_counted_once_and_answered_alike(tmp_path):
-    site = Site("a", tmp_path, RECIPE)
-    session = site.hello("door").session
+    site = Site("a", tmp_path, LEARNER_CONFIG)
+    session = site.open_session("door").session
     batch = [numbered(number) for number in range(1, 31)]
     first = site.receive("door", session, batch, 0)
     second = site.receive("door", session, batch, 0)
@@ -82,9 +84,9 @@ def test_what_is_delivered_twice_is_counted_once_and_answered_alike(tmp_path):
 
 
 def test_two_cameras_number_their_examples_independently(tmp_path):
-    site = Site("a", tmp_path, RECIPE)
+    site = Site("a", tmp_path, LEARNER_CONFIG)
     for camera in ("door", "yard"):
-        session = site.hello(camera).session
+        session = site.open_session(camera).session
         assert site.receive(camera, session, [numbered(1)], 0).expected is None
     assert site.report().last == {"door": 1, "yard": 1}
     site.close()
@@ -93,11 +95,11 @@ def test_two_cameras_number_their_examples_independently(tmp_path):
 @pytest.mark.parametrize("last", [11, 12, 13])
 def test_after_kill_9_the_first_unacknowledged_example_goes_on(tmp_path, last):
     """12 is an outlier, of which the disk knows nothing: the sender's word stands for it."""
-    site = Site("a", tmp_path, RECIPE)
-    session = site.hello("door").session
+    site = Site("a", tmp_path, LEARNER_CONFIG)
+    session = site.open_session("door").session
     site.receive("door", session, [numbered(n) for n in range(1, last + 1)], 0)
     killed(site)
-    again = Site("a", tmp_path, RECIPE)
+    again = Site("a", tmp_path, LEARNER_CONFIG)
     # The last two were applied, but their acknowledgement was lost on the way.
     batch = [numbered(n) for n in range(last - 1, 31)]
     delivery = again.receive("door", session, batch, last - 2)
@@ -107,23 +109,23 @@ def test_after_kill_9_the_first_unacknowledged_example_goes_on(tmp_path, last):
 
 
 def test_a_restarted_site_still_refuses_what_was_never_acknowledged(tmp_path):
-    site = Site("a", tmp_path, RECIPE)
-    session = site.hello("door").session
+    site = Site("a", tmp_path, LEARNER_CONFIG)
+    session = site.open_session("door").session
     site.receive("door", session, [numbered(n) for n in range(1, 8)], 0)
     killed(site)
-    again = Site("a", tmp_path, RECIPE)
+    again = Site("a", tmp_path, LEARNER_CONFIG)
     assert again.receive("door", session, [numbered(9)], 7).expected == 8
     again.close()
 
 
 def test_numbers_survive_a_forgetting_which_erases_the_journal(tmp_path):
-    site = Site("a", tmp_path, RECIPE)
-    session = site.hello("door").session
+    site = Site("a", tmp_path, LEARNER_CONFIG)
+    session = site.open_session("door").session
     site.receive("door", session, [numbered(n) for n in range(1, 12)], 0)
     assert site.forget("person1").state == "done"
     event = site.home.sequence
     killed(site)
-    again = Site("a", tmp_path, RECIPE)
+    again = Site("a", tmp_path, LEARNER_CONFIG)
     delivery = again.receive("door", session, [numbered(n) for n in range(8, 12)], 7)
     assert all(answer.again for answer in delivery.answers)
     assert again.home.sequence == event
@@ -131,12 +133,12 @@ def test_numbers_survive_a_forgetting_which_erases_the_journal(tmp_path):
 
 
 def test_a_batch_that_cannot_be_committed_leaves_no_trace(tmp_path):
-    site = Site("a", tmp_path, RECIPE, retention=RetentionPolicy(retry_seconds=0))
-    session = site.hello("door").session
+    site = Site("a", tmp_path, LEARNER_CONFIG, retention=RetentionPolicy(retry_seconds=0))
+    session = site.open_session("door").session
     site.receive("door", session, [numbered(n) for n in range(1, 21)], 0)
     before, event = digest(site.home.learner), site.home.sequence
     site.home._chronicle.store.run("PRAGMA max_page_count = 1")  # a disk without room
-    big = [Example(n, example(0, n)[0], "x" * 90_000 + str(n)) for n in range(21, 40)]
+    big = [NumberedExample(n, example(0, n)[0], "x" * 90_000 + str(n)) for n in range(21, 40)]
     with pytest.raises(NotSaved):
         site.receive("door", session, big, 20)
     assert (digest(site.home.learner), site.home.sequence) == (before, event)
@@ -148,9 +150,14 @@ def test_a_batch_that_cannot_be_committed_leaves_no_trace(tmp_path):
 
 
 def test_a_bad_vector_is_refused_by_itself_and_the_rest_goes_on(tmp_path):
-    site = Site("a", tmp_path, RECIPE)
-    session = site.hello("door").session
-    batch = [numbered(1), Example(2, np.zeros(3)), Example(3, np.full(8, np.nan)), numbered(4)]
+    site = Site("a", tmp_path, LEARNER_CONFIG)
+    session = site.open_session("door").session
+    batch = [
+        numbered(1),
+        NumberedExample(2, np.zeros(3)),
+        NumberedExample(3, np.full(8, np.nan)),
+        numbered(4),
+    ]
     answers = site.receive("door", session, batch, 0).answers
     assert [answer.refused is not None for answer in answers] == [False, True, True, False]
     assert "length 8, got one of length 3" in answers[1].refused
@@ -158,88 +165,105 @@ def test_a_bad_vector_is_refused_by_itself_and_the_rest_goes_on(tmp_path):
 
 
 def test_an_older_sender_of_the_same_camera_is_refused(tmp_path):
-    site = Site("a", tmp_path, RECIPE)
-    old = site.hello("door").session
+    site = Site("a", tmp_path, LEARNER_CONFIG)
+    old = site.open_session("door").session
     site.receive("door", old, [numbered(1), numbered(2)], 0)
-    hello = site.hello("door")
+    hello = site.open_session("door")
     assert hello.last == 2
-    with pytest.raises(Replaced, match="newest one counts"):
+    with pytest.raises(SenderReplaced, match="newest one counts"):
         site.receive("door", old, [numbered(3)], 2)
     killed(site)
-    again = Site("a", tmp_path, RECIPE)
-    with pytest.raises(Replaced):
+    again = Site("a", tmp_path, LEARNER_CONFIG)
+    with pytest.raises(SenderReplaced):
         again.receive("door", old, [numbered(3)], 2)
     assert again.receive("door", hello.session, [numbered(3)], 2).expected is None
     again.close()
 
 
 def test_a_sender_without_a_name_is_refused(tmp_path):
-    site = Site("a", tmp_path, RECIPE)
+    site = Site("a", tmp_path, LEARNER_CONFIG)
     for name in ("", "a\nb"):
         with pytest.raises(BadValue, match="printable name"):
-            site.hello(name)
+            site.open_session(name)
     site.close()
 
 
 @pytest.mark.parametrize(
     ("other", "what"),
     [
-        (Recipe(RECIPE.kernel, "test/9", RECIPE.max_vertices, RECIPE.sink), "features"),
         (
-            Recipe(HeatKernel(0.5, 1e-4), RECIPE.features, RECIPE.max_vertices, RECIPE.sink),
+            LearnerConfig(
+                LEARNER_CONFIG.kernel, "test/9", LEARNER_CONFIG.max_vertices, LEARNER_CONFIG.sink
+            ),
+            "features",
+        ),
+        (
+            LearnerConfig(
+                HeatKernel(0.5, 1e-4),
+                LEARNER_CONFIG.features,
+                LEARNER_CONFIG.max_vertices,
+                LEARNER_CONFIG.sink,
+            ),
             "kernel",
         ),
-        (Recipe(RECIPE.kernel, RECIPE.features, 21, RECIPE.sink), "max_vertices"),
+        (
+            LearnerConfig(LEARNER_CONFIG.kernel, LEARNER_CONFIG.features, 21, LEARNER_CONFIG.sink),
+            "max_vertices",
+        ),
     ],
 )
 def test_a_home_of_another_recipe_is_refused(tmp_path, other, what):
-    Site("a", tmp_path, RECIPE).close()
+    Site("a", tmp_path, LEARNER_CONFIG).close()
     with pytest.raises(Incompatible, match=what):
         Site("a", tmp_path, other)
-    Site("a", tmp_path, RECIPE).close()  # and it was let go of
+    Site("a", tmp_path, LEARNER_CONFIG).close()  # and it was let go of
 
 
 def test_a_gap_in_service_is_told_and_an_ordered_end_is_none(tmp_path):
     now = [1000.0]
-    site = Site("a", tmp_path, RECIPE, clock=lambda: now[0])
+    site = Site("a", tmp_path, LEARNER_CONFIG, clock=lambda: now[0])
     assert site.report().gap is None
     site.close()
     now[0] = 2000.0
-    site = Site("a", tmp_path, RECIPE, clock=lambda: now[0])
+    site = Site("a", tmp_path, LEARNER_CONFIG, clock=lambda: now[0])
     assert site.report().gap is None
-    session = site.hello("door").session
+    session = site.open_session("door").session
     now[0] = 2010.0
     site.receive("door", session, [numbered(1)], 0)
     killed(site)
     now[0] = 2050.0
-    site = Site("a", tmp_path, RECIPE, clock=lambda: now[0])
+    site = Site("a", tmp_path, LEARNER_CONFIG, clock=lambda: now[0])
     assert site.report().gap == pytest.approx(40.0)
     site.close()
 
 
 def test_what_is_to_be_forgotten_is_before_anything_else(tmp_path):
-    site = Site("a", tmp_path, RECIPE)
-    session = site.hello("door").session
+    site = Site("a", tmp_path, LEARNER_CONFIG)
+    session = site.open_session("door").session
     site.receive("door", session, [numbered(n) for n in range(1, 20)], 0)
     killed(site)
-    Pending(tmp_path).add("person1")
-    site = Site("a", tmp_path, RECIPE)
+    PendingForgets(tmp_path).add("person1")
+    site = Site("a", tmp_path, LEARNER_CONFIG)
     assert "person1" not in site.home.learner.names
     assert not list(tmp_path.glob("forget/*"))
     # A site that serves, but did not answer in time, does so before its next answer.
-    Pending(tmp_path).add("person2")
+    PendingForgets(tmp_path).add("person2")
     assert "person2" not in site.predict(numbered(1).vector).scores
     assert "person2" not in site.snapshot().state.names
     site.close()
 
 
 def test_labels_from_elsewhere_are_learned_once_and_conflicts_are_told(tmp_path):
-    here, there = Site("a", tmp_path / "a", RECIPE), Site("b", tmp_path / "b", RECIPE)
+    here, there = (
+        Site("a", tmp_path / "a", LEARNER_CONFIG),
+        Site("b", tmp_path / "b", LEARNER_CONFIG),
+    )
     for site, names in ((here, ("ana", "ben")), (there, ("cem", "ben"))):
-        session = site.hello("door").session
+        session = site.open_session("door").session
         points = [np.full(8, 3.0 * at, np.float32) for at in range(2)]
         rows = [
-            Example(n + 1, x, name) for n, (x, name) in enumerate(zip(points, names, strict=True))
+            NumberedExample(n + 1, x, name)
+            for n, (x, name) in enumerate(zip(points, names, strict=True))
         ]
         site.receive("door", session, rows, 0)
     taught = here.learn_labels(there.labels(), "site b")
@@ -260,7 +284,7 @@ def test_labels_from_elsewhere_are_learned_once_and_conflicts_are_told(tmp_path)
 
 
 def open_site(folder):
-    return lambda: Site("a", folder, RECIPE)
+    return lambda: Site("a", folder, LEARNER_CONFIG)
 
 
 def test_a_recording_is_delivered_whole_without_ray(tmp_path):
@@ -272,7 +296,7 @@ def test_a_recording_is_delivered_whole_without_ray(tmp_path):
         assert senders[0].close(20).acknowledged == 60
         assert senders[1].close(20).acknowledged == 0
         assert site.ask("report").last == {"door": 60}
-    again = Site("a", tmp_path, RECIPE)
+    again = Site("a", tmp_path, LEARNER_CONFIG)
     assert digest(again.home.learner) == digest(undisturbed(60))
     again.close()
 
@@ -283,13 +307,13 @@ class Faulty:
     def __init__(self, site, faults):
         self.site, self.faults = site, faults
 
-    def hello(self, sender):
-        return self.site.hello(sender)
+    def open_session(self, sender):
+        return self.site.open_session(sender)
 
     def send(self, sender, session, batch, acknowledged):
         fault = self.faults.pop(0) if self.faults else "fine"
         if fault == "lost call":
-            raise Lost("cut")
+            raise SiteUnavailable("cut")
         if fault == "held back":
             return None
         sent = self.site.send(sender, session, batch, acknowledged)
@@ -299,7 +323,7 @@ class Faulty:
 
     def answer(self, sent):
         if sent is None:
-            raise Lost("cut")
+            raise SiteUnavailable("cut")
         return self.site.answer(sent)
 
 
@@ -316,14 +340,14 @@ def test_calls_that_are_lost_repeated_or_held_back_change_nothing(tmp_path):
         assert (sent.acknowledged, sent.dropped) == (200, 0)
         assert sent.lost > 5
         assert sent.resent > 10
-    again = Site("a", tmp_path, RECIPE)
+    again = Site("a", tmp_path, LEARNER_CONFIG)
     assert digest(again.home.learner) == digest(undisturbed(200))
     again.close()
 
 
 class Dead:
-    def hello(self, sender):
-        raise Lost("nobody there")
+    def open_session(self, sender):
+        raise SiteUnavailable("nobody there")
 
 
 def test_a_site_that_stays_away_is_an_error_with_a_count(tmp_path):
@@ -350,7 +374,9 @@ def test_a_site_whose_folder_became_older_is_noticed(tmp_path):
         LocalSite(open_site(tmp_path / "new")) as new,
         LocalSite(open_site(tmp_path / "old")) as old,
     ):
-        old.ask("hello", "door")  # the old copy knows the camera, and nothing of its examples
+        old.ask(
+            "open_session", "door"
+        )  # the old copy knows the camera, and nothing of its examples
         line = Faulty(new, [])
         sender = Sender("door", lambda: line)
         for number in range(1, 6):
@@ -365,16 +391,23 @@ def test_a_site_whose_folder_became_older_is_noticed(tmp_path):
 
 def test_sites_of_other_kernels_or_features_are_not_merged_and_both_are_named(tmp_path):
     pytest.importorskip("ray")
-    from onlooker.cluster.merging import combined
+    from onlooker.cluster.merging import combine
 
     others = (
-        Recipe(HeatKernel(0.5, 1e-4), RECIPE.features, RECIPE.max_vertices, RECIPE.sink),
-        Recipe(RECIPE.kernel, "test/9", RECIPE.max_vertices, RECIPE.sink),
+        LearnerConfig(
+            HeatKernel(0.5, 1e-4),
+            LEARNER_CONFIG.features,
+            LEARNER_CONFIG.max_vertices,
+            LEARNER_CONFIG.sink,
+        ),
+        LearnerConfig(
+            LEARNER_CONFIG.kernel, "test/9", LEARNER_CONFIG.max_vertices, LEARNER_CONFIG.sink
+        ),
     )
     parts = []
-    for at, recipe in enumerate((RECIPE, *others)):
-        site = Site(f"s{at}", tmp_path / str(at), recipe)
-        session = site.hello("door").session
+    for at, learner_config in enumerate((LEARNER_CONFIG, *others)):
+        site = Site(f"s{at}", tmp_path / str(at), learner_config)
+        session = site.open_session("door").session
         site.receive("door", session, [numbered(1)], 0)
         parts.append(site.snapshot())
         site.close()
@@ -382,13 +415,13 @@ def test_sites_of_other_kernels_or_features_are_not_merged_and_both_are_named(tm
         with pytest.raises(
             Incompatible, match=rf"s0 and {other.sites[0]} cannot be merged.*{what}"
         ):
-            combined(parts[0], other)
+            combine(parts[0], other)
 
 
 def test_who_is_refused_here_is_told_until_somebody_is_forgotten(tmp_path):
-    site = Site("north", tmp_path, RECIPE)
-    session = site.hello("door").session
-    stranger = Example(2, np.full(8, 90.0, np.float32))
+    site = Site("north", tmp_path, LEARNER_CONFIG)
+    session = site.open_session("door").session
+    stranger = NumberedExample(2, np.full(8, 90.0, np.float32))
     site.receive("door", session, [numbered(1), stranger], 0)
     site.receive("door", session, [stranger], 1)  # the same one again
     (refused,) = site.snapshot().refused

@@ -1,15 +1,15 @@
-"""What the tests of the cluster share: a recipe, and streams that are functions of a number."""
+"""What the tests of the cluster share: learner settings, and streams as functions of a number."""
 
 import numpy as np
 
 from helpers import ray_settings
 from helpers.homes import LENGTH, small_learner
-from onlooker.cluster.messages import Recipe
+from onlooker.cluster.messages import LearnerConfig
 
 assert ray_settings  # for whoever runs a file by itself
 
 LEARNER = small_learner(max_vertices=20)
-RECIPE = Recipe(LEARNER.kernel, LEARNER.features, LEARNER.max_vertices, LEARNER.sink)
+LEARNER_CONFIG = LearnerConfig(LEARNER.kernel, LEARNER.features, LEARNER.max_vertices, LEARNER.sink)
 
 
 def example(site, number):

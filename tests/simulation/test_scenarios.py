@@ -12,7 +12,7 @@ import pytest
 
 from onlooker.core.errors import BadValue, NotFound
 from onlooker.simulation import orl
-from onlooker.simulation.filming import living
+from onlooker.simulation.filming import animated_face
 from onlooker.simulation.morphing import GHOST
 from onlooker.simulation.scenarios import (
     FRAMES,
@@ -157,7 +157,7 @@ def test_people_come_back_in_runs():
 
 def test_no_edge_of_a_walk_shows_a_double_face():
     for person in (4, 7):  # who take their spectacles off
-        face = living(person)
+        face = animated_face(person)
         assert face.pictures < orl.PICTURES
         assert max(edge.ghost() for edge in face._edges) <= GHOST
 

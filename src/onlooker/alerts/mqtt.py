@@ -27,7 +27,7 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.reasoncodes import ReasonCode
 
 from onlooker.alerts.homeassistant import OFFLINE, ONLINE, configurations
-from onlooker.alerts.queue import Messenger
+from onlooker.alerts.queue import AlertQueue
 from onlooker.core.errors import BadValue, OnlookerError
 
 KEEPALIVE = 30
@@ -35,7 +35,7 @@ KEEPALIVE = 30
 PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 
-class LineLost(OnlookerError):
+class BrokerUnavailable(OnlookerError):
     """No connection to the broker, or not any more."""
 
 
@@ -92,8 +92,8 @@ class Broker:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-class Line:
-    """One connection, from the constructor to `hang_up` or the first `LineLost`."""
+class BrokerConnection:
+    """One connection, from the constructor to `hang_up` or the first `BrokerUnavailable`."""
 
     def __init__(self, broker: Broker, name: str, will: tuple[str, str], timeout: float) -> None:
         self._timeout = timeout
@@ -111,11 +111,13 @@ class Line:
         try:
             client.connect(broker.host, broker.port, KEEPALIVE)
         except (OSError, ValueError) as error:  # ValueError: no name that can be looked up
-            raise LineLost(_reason(error)) from error
+            raise BrokerUnavailable(_reason(error)) from error
         self._until(lambda: self._answer is not None, "it does not answer as a broker does")
         if self._answer is not None and self._answer.is_failure:
             client.disconnect()
-            raise LineLost(f"it refuses us ({self._answer}); check the user and the password")
+            raise BrokerUnavailable(
+                f"it refuses us ({self._answer}); check the user and the password"
+            )
 
     def send(self, topic: str, payload: str | bytes) -> None:
         """Publish something that is retained; on return the broker has it."""
@@ -142,7 +144,7 @@ class Line:
             self._exchange(0.1)
             if monotonic() > end:
                 self.hang_up()
-                raise LineLost(otherwise)
+                raise BrokerUnavailable(otherwise)
 
     def _exchange(self, seconds: float) -> None:
         """Send and receive what there is, for so long at most."""
@@ -150,18 +152,20 @@ class Line:
             failed = self._client.loop(seconds)
         except Exception as error:  # paho stumbles over what no broker would send
             self.hang_up()
-            raise LineLost(f"it does not speak MQTT ({type(error).__name__})") from error
+            raise BrokerUnavailable(f"it does not speak MQTT ({type(error).__name__})") from error
         if failed and self._answer is None:
-            raise LineLost("it ended the connection without a word; does it speak MQTT there?")
+            raise BrokerUnavailable(
+                "it ended the connection without a word; does it speak MQTT there?"
+            )
         if failed and self._answer is not None and not self._answer.is_failure:
-            raise LineLost("the connection was lost")
+            raise BrokerUnavailable("the connection was lost")
 
 
 def _acknowledged(sent: MQTTMessageInfo) -> bool:
     try:
         return sent.is_published()
     except (ValueError, RuntimeError) as error:  # it was not even queued
-        raise LineLost("the connection was lost") from error
+        raise BrokerUnavailable("the connection was lost") from error
 
 
 def _reason(error: Exception) -> str:
@@ -174,7 +178,7 @@ ATTEMPTS = 3
 """How often the line may break over one alert before it is given up."""
 
 
-class Mqtt(Messenger):
+class MqttAlerts(AlertQueue):
     """Publishes what it is called with, and that it is there.
 
     identity tells homes apart and stays the same: the topics and Home Assistant's entities are
@@ -189,7 +193,7 @@ class Mqtt(Messenger):
         self._broker, self._identity, self._timeout = broker, identity, timeout
         self.topic = f"{broker.prefix}/{identity}/stranger"
         self.availability = f"{broker.prefix}/{identity}/availability"
-        self._line: Line | None = None
+        self._line: BrokerConnection | None = None
         self._shortest = self._pause = pause
         self._due = 0.0
         """When to try again."""
@@ -211,7 +215,7 @@ class Mqtt(Messenger):
                 continue
             try:
                 line.send(self.topic, body)
-            except LineLost as error:
+            except BrokerUnavailable as error:
                 self._lost(error)
                 breaks += 1
             else:
@@ -224,7 +228,7 @@ class Mqtt(Messenger):
         if line is not None:
             try:
                 line.tend()
-            except LineLost as error:
+            except BrokerUnavailable as error:
                 self._lost(error)
 
     def _end(self) -> None:
@@ -232,29 +236,31 @@ class Mqtt(Messenger):
             try:
                 self._line.send(self.availability, OFFLINE)
                 self._line.hang_up()
-            except LineLost as error:
+            except BrokerUnavailable as error:
                 self._lost(error)
 
-    def _connected(self) -> Line | None:
+    def _connected(self) -> BrokerConnection | None:
         """The line; a new one if there is none and it is time to try again."""
         if self._line is None and time.monotonic() >= self._due:
             will = self.availability, OFFLINE
             try:
-                line = Line(self._broker, f"onlooker-{self._identity}", will, self._timeout)
+                line = BrokerConnection(
+                    self._broker, f"onlooker-{self._identity}", will, self._timeout
+                )
                 self._introduce(line)
-            except LineLost as error:
+            except BrokerUnavailable as error:
                 self._lost(error)
             else:
                 self._line, self._pause, self.problem = line, self._shortest, ""
         return self._line
 
-    def _introduce(self, line: Line) -> None:
+    def _introduce(self, line: BrokerConnection) -> None:
         entities = configurations(self._identity, self.topic, self.availability)
         for topic, words in entities.items():
             line.send(topic, words)
         line.send(self.availability, ONLINE)
 
-    def _lost(self, error: LineLost) -> None:
+    def _lost(self, error: BrokerUnavailable) -> None:
         """Without a line, for a while."""
         problem = f"{self._broker}: {error}"
         if problem != self.problem:

@@ -13,7 +13,7 @@ PATIENCE = 0.2
 """Seconds between two looks at whatever else there is to do."""
 
 
-class Messenger(ABC):
+class AlertQueue(ABC):
     """Is called with alerts, and returns at once; how one is delivered is for others to say."""
 
     def __init__(self, whom: str) -> None:
@@ -43,7 +43,7 @@ class Messenger(ABC):
             self._thread.join(timeout)
 
     @property
-    def troubles(self) -> list[str]:
+    def problems(self) -> list[str]:
         """What somebody should know, for `health`."""
         told = [f"{self._whom} {self.problem}"] if self.problem else []
         if self.dropped:

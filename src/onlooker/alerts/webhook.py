@@ -20,13 +20,13 @@ from urllib.request import (
     Request,
 )
 
-from onlooker.alerts.queue import Messenger
+from onlooker.alerts.queue import AlertQueue
 from onlooker.core.errors import BadValue
 
 ATTEMPTS = 2
 
 
-class Webhook(Messenger):
+class Webhook(AlertQueue):
     """Posts what it is called with.
 
     >>> Webhook("file:///etc/passwd")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onlooker.alerts.queue import Messenger
+from onlooker.alerts.queue import AlertQueue
 from onlooker.alerts.webhook import Webhook
 from onlooker.core.errors import BadValue
 
@@ -23,7 +23,7 @@ class Alerts:
         self._broker = None if mqtt is None else _broker(mqtt, password_file)
         if mqtt is None and password_file is not None:
             raise BadValue(f"{password_file} holds the password of which broker? Give --mqtt URL")
-        self._told: list[Messenger] = [] if webhook is None else [Webhook(webhook)]
+        self._told: list[AlertQueue] = [] if webhook is None else [Webhook(webhook)]
 
     @property
     def wanted(self) -> bool:
@@ -33,18 +33,18 @@ class Alerts:
     def begin(self, identity: str) -> None:
         """The home is open: say so where somebody listens."""
         if self._broker is not None:
-            from onlooker.alerts.mqtt import Mqtt
+            from onlooker.alerts.mqtt import MqttAlerts
 
-            self._told.append(Mqtt(self._broker, identity))
+            self._told.append(MqttAlerts(self._broker, identity))
 
     def __call__(self, alert: Mapping[str, Any]) -> None:
         """Tell everybody; nobody is waited for."""
         for messenger in self._told:
             messenger(alert)
 
-    def troubles(self) -> list[str]:
+    def problems(self) -> list[str]:
         """What is not well, in words without secrets."""
-        return [words for messenger in self._told for words in messenger.troubles]
+        return [words for messenger in self._told for words in messenger.problems]
 
     def close(self) -> None:
         """Send what waits, and stop."""

@@ -31,13 +31,13 @@ from onlooker.cluster.ray_cluster import LocalRay
 
 if TYPE_CHECKING:
     from onlooker.cluster.camera import CameraState
-    from onlooker.cluster.names import SiteState
+    from onlooker.cluster.coordinator import SiteStatus
 
 if TYPE_CHECKING:
-    from onlooker.cluster.merging import Missing
+    from onlooker.cluster.merging import MissingSite
 
 if TYPE_CHECKING:
-    from onlooker.cluster.names import SiteState
+    from onlooker.cluster.coordinator import SiteStatus
     from onlooker.web.routes.sites import SiteState as Shown
 
 
@@ -61,7 +61,7 @@ DEFAULT = Path("cluster.toml")
 HEADS = ("site", "state", "people", "vertices", "event", "cameras", "clock", "seen", "problems")
 
 
-def site_row(state: "SiteState") -> dict[str, Any]:
+def site_row(state: "SiteStatus") -> dict[str, Any]:
     """One site for a line of JSON."""
     report = state.report
     return {
@@ -85,7 +85,7 @@ def site_row(state: "SiteState") -> dict[str, Any]:
     }
 
 
-def site_table(states: "Sequence[SiteState]", cameras: "Mapping[str, CameraState | str]") -> Table:
+def site_table(states: "Sequence[SiteStatus]", cameras: "Mapping[str, CameraState | str]") -> Table:
     """All sites, a line each; cameras with what they have sent."""
     table = Table()
     for head in HEADS:
@@ -108,7 +108,7 @@ def site_table(states: "Sequence[SiteState]", cameras: "Mapping[str, CameraState
     return table
 
 
-def _last(state: "SiteState") -> list[tuple[str, int]]:
+def _last(state: "SiteStatus") -> list[tuple[str, int]]:
     return sorted(state.report.last.items()) if state.report else []
 
 
@@ -164,11 +164,11 @@ def up(config: ConfigOption = DEFAULT, address: AddressOption = None) -> None:
             print("onlooker: starting Ray on this machine", file=sys.stderr)
             address = LocalRay(found.folder).start(found.cpus)
         with talking_to(address), _steps() as progress:
-            from onlooker.cluster.fleet import bring_up
+            from onlooker.cluster.fleet import start_cluster
 
             parts = sum(1 + len(site.cameras) for site in found.sites)
             task = progress.add_task("starting", total=parts)
-            started = bring_up(found, lambda _: progress.advance(task))
+            started = start_cluster(found, lambda _: progress.advance(task))
     tell_left_out(started.left_out)
     for state in started.states:
         print_row(**site_row(state))
@@ -190,21 +190,21 @@ def status(
     Example: onlooker cluster status --watch
     """
     with _cluster("status", config, address) as found:
-        from onlooker.cluster.fleet import states
-        from onlooker.cluster.ray_camera import camera_states
+        from onlooker.cluster.fleet import site_statuses
+        from onlooker.cluster.ray_camera import camera_statuses
 
         cameras = [camera.name for site in found.sites for camera in site.cameras]
         console = Console()
         if not watch:
-            seen = states(visit=True)
+            seen = site_statuses(visit=True)
             if console.is_terminal:
-                console.print(site_table(seen, camera_states(cameras)))
+                console.print(site_table(seen, camera_statuses(cameras)))
             for state in () if console.is_terminal else seen:
                 print_row(**site_row(state))
             raise typer.Exit(int(any(state.state == "away" for state in seen)))
         with Live(console=console, auto_refresh=False) as live:
             while True:
-                table = site_table(states(), camera_states(cameras))
+                table = site_table(site_statuses(), camera_statuses(cameras))
                 live.update(table, refresh=True)
                 time.sleep(1.0)
 
@@ -242,7 +242,7 @@ def merge(
         raise typer.Exit(1)
 
 
-def _without(missing: "Missing") -> str:
+def _without(missing: "MissingSite") -> str:
     since = "nobody remembers that it answered" if missing.age is None else ""
     since = since or f"it last answered {missing.age:.0f} s ago"
     return f"without site {missing.site}: {missing.why}; {since}"
@@ -279,9 +279,9 @@ def down(config: ConfigOption = DEFAULT, address: AddressOption = None) -> None:
         return
     try:
         with _cluster("down", config, address):
-            from onlooker.cluster.fleet import bring_down
+            from onlooker.cluster.fleet import stop_cluster
 
-            print_row(closed=bring_down())
+            print_row(closed=stop_cluster())
     finally:
         if address is None:
             own.stop()
@@ -298,13 +298,13 @@ def sites_of(where: str | None) -> Iterator[Callable[[], "list[Shown]"]]:
         yield list
         return
     with naming_the_extra("--cluster"), talking_to(_address(where)):
-        from onlooker.cluster.fleet import find_rounds, states
+        from onlooker.cluster.fleet import find_coordinator, site_statuses
 
-        find_rounds()  # a Ray without a cluster of ours is said now
+        find_coordinator()  # a Ray without a cluster of ours is said now
 
         def view() -> "list[Shown]":
             try:
-                return [shown(state) for state in states(timeout=ASK_WITHIN)]
+                return [shown(state) for state in site_statuses(timeout=ASK_WITHIN)]
             except ClusterError as error:
                 return [_nobody(str(error))]
 
@@ -321,7 +321,7 @@ def _address(where: str) -> str:
     return own.address
 
 
-def shown(state: "SiteState") -> "Shown":
+def shown(state: "SiteStatus") -> "Shown":
     """A site as the page has it."""
     from onlooker.web.routes.sites import SiteState as Shown
 

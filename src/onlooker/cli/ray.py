@@ -65,7 +65,7 @@ def engine(address: str | None) -> Iterator[None]:
 
 @contextmanager
 def _on_ray() -> Iterator[None]:
-    from onlooker.cluster.ray_jobs import on_ray
+    from onlooker.cluster.ray_jobs import run_on_ray
 
-    with running_on(on_ray):
+    with running_on(run_on_ray):
         yield

@@ -276,7 +276,7 @@ def opened_service(
                 visitors,
                 recognizer,
                 folders=folders,
-                troubles=alerts.troubles,
+                troubles=alerts.problems,
                 camera_folder=home,
             )
         )

@@ -30,7 +30,7 @@ from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.recognition.pipeline import Display, Summary, run
 from onlooker.recognition.recognizer import FaceRecognizer
 from onlooker.recognition.sinks import AnnotatedVideo, CsvFile, JsonLines, Sink
-from onlooker.video.sources import Counts, frames_from
+from onlooker.video.sources import FrameCounts, frames_from
 from onlooker.vision.types import Frame, Sighting
 
 INTERRUPTED = 130
@@ -104,13 +104,13 @@ def watch(
 
 def _watch(
     sources: Sequence[str], chosen: Settings, sinks: Sequence[Sink], *, learn: bool
-) -> tuple[Summary, OnlineHarmonicLearner, Mapping[str, Counts]]:
+) -> tuple[Summary, OnlineHarmonicLearner, Mapping[str, FrameCounts]]:
     workshop = Workshop(chosen)
     state = Path(chosen["state"]) if chosen["state"] else None
     learner = workshop.learner(state)
     keeper = Keeper(learner, state if learn else None, 60 * chosen["save_every"], time.monotonic)
     summary = Summary(vertices=len(learner))
-    counts: Mapping[str, Counts] = {}
+    counts: Mapping[str, FrameCounts] = {}
     with keeper:
         try:
             if chosen["people"]:
@@ -165,7 +165,7 @@ def _tell(summary: Summary, learner: OnlineHarmonicLearner, state: str | None) -
     )
 
 
-def _tell_losses(counts: Mapping[str, Counts]) -> None:
+def _tell_losses(counts: Mapping[str, FrameCounts]) -> None:
     """What became of frames that were not looked at, camera by camera, where there are any."""
     for camera, count in counts.items():
         lost = {

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.cluster.config import Camera
-from onlooker.cluster.messages import Replaced
+from onlooker.cluster.config import CameraConfig
+from onlooker.cluster.messages import SenderReplaced
 from onlooker.cluster.sender import Sender
-from onlooker.cluster.transport import Line, Sent
+from onlooker.cluster.transport import SenderCounts, Transport
 from onlooker.core.errors import OnlookerError
 from onlooker.video.addresses import Kind, addresses_of
-from onlooker.video.sources import Counts, Stream, frames_from
+from onlooker.video.sources import FrameCounts, FrameStream, frames_from
 from onlooker.vision.finder import FaceFinder
 from onlooker.vision.types import Frame
 
@@ -27,13 +27,14 @@ RETRY_AFTER = 5.0
 class CameraState:
     """What became of a camera's frames and faces.
 
-    >>> CameraState("door", Counts(frames=3), Sent(acknowledged=2), faces=2, ended=True).faces
+    >>> frames, sent = FrameCounts(frames=3), SenderCounts(acknowledged=2)
+    >>> CameraState("door", frames, sent, faces=2, ended=True).faces
     2
     """
 
     camera: str
-    counts: Counts
-    sent: Sent
+    counts: FrameCounts
+    sent: SenderCounts
     faces: int
     """Good enough to be sent."""
     ended: bool
@@ -47,13 +48,15 @@ class CameraLoop:
     gives the same faces under the same numbers, and those before are left out.
     """
 
-    def __init__(self, camera: Camera, finder: FaceFinder, line: Callable[[], Line]) -> None:
+    def __init__(
+        self, camera: CameraConfig, finder: FaceFinder, line: Callable[[], Transport]
+    ) -> None:
         self._camera, self._finder = camera, finder
-        self._counts, self._faces, self._problem = Counts(), 0, ""
+        self._counts, self._faces, self._problem = FrameCounts(), 0, ""
         self._live, self._line = self._is_live(), line
         self._sender = Sender(camera.name, line, live=self._live)
         self._ending = threading.Event()
-        self._stream: Stream | None = None
+        self._stream: FrameStream | None = None
         self._thread = threading.Thread(target=self._run, name=camera.name, daemon=True)
         self._thread.start()
 
@@ -88,7 +91,7 @@ class CameraLoop:
                 self._watch()
                 self._sender.close(END_WITHIN)
                 return
-            except Replaced as error:
+            except SenderReplaced as error:
                 self._problem = str(error)
                 break
             except OnlookerError as error:

@@ -10,20 +10,21 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from onlooker.cluster.messages import Answer, Delivery, Example
+from onlooker.cluster.messages import BatchAnswer, ExampleAnswer, NumberedExample
 from onlooker.core.records import Prediction
 
-Batch: TypeAlias = tuple[str, int, list[Example], int]
+Batch: TypeAlias = tuple[str, int, list[NumberedExample], int]
 """Sender, session, examples, and up to where the sender was acknowledged."""
 
 
-def packed_batch(
-    sender: str, session: int, examples: Sequence[Example], acknowledged: int
+def encode_batch(
+    sender: str, session: int, examples: Sequence[NumberedExample], acknowledged: int
 ) -> bytes:
     """As it travels to a site.
 
-    >>> parcel = packed_batch("door", 1, [Example(7, np.zeros(2), "ana", picture=b"png")], 6)
-    >>> sender, session, (example,), acknowledged = unpacked_batch(parcel)
+    >>> taught = NumberedExample(7, np.zeros(2), "ana", picture=b"png")
+    >>> parcel = encode_batch("door", 1, [taught], 6)
+    >>> sender, session, (example,), acknowledged = decode_batch(parcel)
     >>> sender, session, acknowledged, example.number, example.vector, example.picture
     ('door', 1, 6, 7, array([0., 0.]), b'png')
     """
@@ -37,8 +38,8 @@ def packed_batch(
     return b"\n".join([_line((sender, session, acknowledged, rows)), b"".join(parts)])
 
 
-def unpacked_batch(parcel: bytes) -> Batch:
-    """What `packed_batch` packed."""
+def decode_batch(parcel: bytes) -> Batch:
+    """What `encode_batch` packed."""
     at = parcel.index(b"\n") + 1
     sender, session, acknowledged, rows = json.loads(parcel[:at])
     examples = []
@@ -49,33 +50,34 @@ def unpacked_batch(parcel: bytes) -> Batch:
         at += vector.nbytes
         picture = None if size is None else parcel[at : at + size]
         at += size or 0
-        examples.append(Example(number, vector, name, frame, taken, picture))
+        examples.append(NumberedExample(number, vector, name, frame, taken, picture))
     return sender, session, examples, acknowledged
 
 
-def packed_delivery(delivery: Delivery) -> bytes:
+def encode_answer(delivery: BatchAnswer) -> bytes:
     """As it travels back.
 
     >>> seen = Prediction("ana", {"ana": 0.7}, sink=0.1 + 0.2, vertex=17)
-    >>> delivery = Delivery((Answer(7, seen), Answer(8, None, refused="too long")), event=12)
-    >>> unpacked_delivery(packed_delivery(delivery)) == delivery
+    >>> answers = ExampleAnswer(7, seen), ExampleAnswer(8, None, refused="too long")
+    >>> delivery = BatchAnswer(answers, event=12)
+    >>> decode_answer(encode_answer(delivery)) == delivery
     True
     """
     answers = [_answer(answer) for answer in delivery.answers]
     return _line((answers, delivery.event, delivery.expected))
 
 
-def unpacked_delivery(parcel: bytes) -> Delivery:
-    """What `packed_delivery` packed."""
+def decode_answer(parcel: bytes) -> BatchAnswer:
+    """What `encode_answer` packed."""
     answers, event, expected = json.loads(parcel)
     made = (
-        Answer(number, None if seen is None else Prediction(*seen), again, refused)
+        ExampleAnswer(number, None if seen is None else Prediction(*seen), again, refused)
         for number, seen, again, refused in answers
     )
-    return Delivery(tuple(made), event, expected)
+    return BatchAnswer(tuple(made), event, expected)
 
 
-def _answer(answer: Answer) -> tuple[Any, ...]:
+def _answer(answer: ExampleAnswer) -> tuple[Any, ...]:
     seen = answer.prediction
     words = None if seen is None else (seen.label, dict(seen.scores), seen.sink, seen.vertex)
     return answer.number, words, answer.again, answer.refused

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from onlooker.cluster.messages import Recipe
+from onlooker.cluster.messages import LearnerConfig
 from onlooker.core.checks import as_number
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import HeatKernel
@@ -31,7 +31,7 @@ SHARED = ("features", "model", "detector", "bandwidth", "cutoff", "vertices")
 
 
 @dataclass(frozen=True)
-class Camera:
+class CameraConfig:
     """One camera: where its pictures come from, and at which machine."""
 
     name: str
@@ -49,7 +49,7 @@ class SiteConfig:
 
     name: str
     folder: Path
-    cameras: tuple[Camera, ...] = ()
+    cameras: tuple[CameraConfig, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,11 @@ class Config:
     """Seconds between two rounds in which names taught at one site are told to the others."""
 
     @property
-    def recipe(self) -> Recipe:
+    def learner_config(self) -> LearnerConfig:
         """What all learners share."""
         features = self.finder.features
         kernel = HeatKernel(self.bandwidth, self.cutoff, features.distance)
-        return Recipe(kernel, features.tag, self.vertices)
+        return LearnerConfig(kernel, features.tag, self.vertices)
 
     @property
     def cpus(self) -> int:
@@ -149,16 +149,16 @@ def _site(name: str, table: Any, folder: Path, base: Path) -> SiteConfig:
     )
 
 
-def _camera(name: str, said: Any, base: Path) -> Camera:
+def _camera(name: str, said: Any, base: Path) -> CameraConfig:
     if not _NAME.fullmatch(name):
         raise BadValue(f"a camera is named with letters, digits, - and _, got {name!r}")
     if not isinstance(said, Mapping):
-        return Camera(name, _placed(_text(said, f"the source of camera {name}"), base))
+        return CameraConfig(name, _placed(_text(said, f"the source of camera {name}"), base))
     _refuse_unknown(said, ("source", "node"), f"camera {name}")
     source = _text(said.get("source"), f"the source of camera {name}")
     node = said.get("node")
     where = None if node is None else _text(node, f"the node of {name}")
-    return Camera(name, _placed(source, base) if where is None else source, where)
+    return CameraConfig(name, _placed(source, base) if where is None else source, where)
 
 
 def _placed(source: str, base: Path) -> str:

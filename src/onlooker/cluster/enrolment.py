@@ -17,7 +17,7 @@ def labels_of(config: Config) -> list[Label]:
     """The people in the folder of labeled pictures, if there is one; looked at here."""
     if config.people is None:
         return []
-    finder, learner = config.finder, config.recipe.learner()
+    finder, learner = config.finder, config.learner_config.learner()
     recognizer = FaceRecognizer(
         learner, detect=finder.detect, features=finder.features, judge=finder.judge
     )

@@ -12,13 +12,13 @@ import ray
 from ray.exceptions import RayError
 
 from onlooker.cluster.config import Config
+from onlooker.cluster.coordinator import Coordinator, SiteStatus
 from onlooker.cluster.enrolment import labels_of, noted, untaught
-from onlooker.cluster.merging import ANSWER_WITHIN, Merged, merged
-from onlooker.cluster.messages import ClusterError, Report, SiteReceipt
-from onlooker.cluster.names import Rounds, SiteState
+from onlooker.cluster.merging import ANSWER_WITHIN, MergedView, merge_sites
+from onlooker.cluster.messages import ClusterError, SiteReceipt, SiteReport
 from onlooker.cluster.ray_camera import start_camera
-from onlooker.cluster.ray_site import NAMESPACE, SitePlan, find_site, start_site, told
-from onlooker.cluster.transport import Lost
+from onlooker.cluster.ray_site import NAMESPACE, SiteSpec, find_site, result_of, start_site
+from onlooker.cluster.transport import SiteUnavailable
 from onlooker.home.taught import Register
 
 OPEN_WITHIN = 120.0
@@ -28,20 +28,20 @@ Step = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedCluster:
     """What came of starting a cluster."""
 
-    states: list[SiteState]
+    states: list[SiteStatus]
     left_out: list[str]
     """In the folder of people, but forgotten since they were taught: not taught again."""
 
 
-def bring_up(config: Config, step: Step = lambda _: None) -> Started:
+def start_cluster(config: Config, step: Step = lambda _: None) -> StartedCluster:
     """Start everything that does not run yet; every site serves when this returns."""
     labels = labels_of(config)  # what is wrong with a picture is found before anything runs
     sites = {
         site.name: start_site(
-            SitePlan(site.name, site.folder, config.recipe), cpus=config.site_cpus
+            SiteSpec(site.name, site.folder, config.learner_config), cpus=config.site_cpus
         )
         for site in config.sites
     }
@@ -53,20 +53,20 @@ def bring_up(config: Config, step: Step = lambda _: None) -> Started:
         _asked(handle.call.remote("learn_labels", new, "people"), OPEN_WITHIN)
     noted(new, register)
     rounds = _rounds(config)
-    states: list[SiteState] = _asked(rounds.visit.remote(), OPEN_WITHIN)
+    states: list[SiteStatus] = _asked(rounds.visit.remote(), OPEN_WITHIN)
     for site in config.sites:
         for camera in site.cameras:
             handle = start_camera(config, site.name, camera)
             _asked(handle.state.remote(), OPEN_WITHIN)
             step(f"camera {camera.name}")
-    return Started(states, left_out)
+    return StartedCluster(states, left_out)
 
 
-def _serving(site: str, handle: Any, step: Step) -> Report:
+def _serving(site: str, handle: Any, step: Step) -> SiteReport:
     """Wait until a site serves."""
     try:
-        report: Report = told(handle.call.remote("report"), OPEN_WITHIN)
-    except Lost as error:
+        report: SiteReport = result_of(handle.call.remote("report"), OPEN_WITHIN)
+    except SiteUnavailable as error:
         raise ClusterError(f"site {site} does not serve: {error}") from error
     step(f"site {site}")
     return report
@@ -76,7 +76,7 @@ def _rounds(config: Config) -> Any:
     folders = {site.name: site.folder for site in config.sites}
     # The head node lives as long as the cluster does, and rounds remember what they saw.
     made = (
-        ray.remote(Rounds)
+        ray.remote(Coordinator)
         .options(
             name=ROUNDS,
             namespace=NAMESPACE,
@@ -92,7 +92,7 @@ def _rounds(config: Config) -> Any:
     return made
 
 
-def find_rounds() -> Any:
+def find_coordinator() -> Any:
     """The rounds of the cluster that this process is connected to."""
     try:
         return ray.get_actor(ROUNDS, NAMESPACE)
@@ -102,32 +102,32 @@ def find_rounds() -> Any:
         ) from error
 
 
-def states(*, visit: bool = False, timeout: float = 60.0) -> list[SiteState]:
+def site_statuses(*, visit: bool = False, timeout: float = 60.0) -> list[SiteStatus]:
     """All sites, as the last round saw them, or as one sees them now."""
-    rounds = find_rounds()
+    rounds = find_coordinator()
     asked = rounds.visit.remote() if visit else rounds.states.remote()
-    found: list[SiteState] = _asked(asked, timeout)
+    found: list[SiteStatus] = _asked(asked, timeout)
     return found
 
 
 def forget_everywhere(name: str) -> list[SiteReceipt]:
     """Forget a name at every site: one receipt each."""
-    receipts: list[SiteReceipt] = _asked(find_rounds().forget.remote(name), 600.0)
+    receipts: list[SiteReceipt] = _asked(find_coordinator().forget.remote(name), 600.0)
     return receipts
 
 
-def merged_view(timeout: float = ANSWER_WITHIN) -> Merged:
+def merged_view(timeout: float = ANSWER_WITHIN) -> MergedView:
     """What all sites know together, and which of them are missing."""
-    known = states()
+    known = site_statuses()
     sites: dict[str, Any] = {}
     for state in known:
-        with suppress(Lost):  # then it is among the missing
+        with suppress(SiteUnavailable):  # then it is among the missing
             sites[state.site] = find_site(state.site)
     seen = {state.site: state.seen for state in known}
-    return merged(sites, timeout=timeout, seen=seen)
+    return merge_sites(sites, timeout=timeout, seen=seen)
 
 
-def bring_down(step: Step = lambda _: None) -> int:
+def stop_cluster(step: Step = lambda _: None) -> int:
     """End cameras, rounds and sites in order: how many sites were closed in order."""
     names = [name for name in _actors() if name.startswith("camera ")]
     for name in names:
@@ -153,9 +153,9 @@ def _end(name: str, verb: str, *arguments: Any) -> bool:
     except ValueError:
         return False
     try:
-        told(getattr(handle, verb).remote(*arguments), 30.0)
+        result_of(getattr(handle, verb).remote(*arguments), 30.0)
         return True
-    except (Lost, ClusterError):
+    except (SiteUnavailable, ClusterError):
         return False
     finally:
         with suppress(RayError):
@@ -164,6 +164,6 @@ def _end(name: str, verb: str, *arguments: Any) -> bool:
 
 def _asked(reference: Any, timeout: float) -> Any:
     try:
-        return told(reference, timeout)
-    except Lost as error:
+        return result_of(reference, timeout)
+    except SiteUnavailable as error:
         raise ClusterError(f"the cluster does not answer: {error}") from error

@@ -20,7 +20,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from onlooker.cluster.messages import Answer, Delivery, Example, Hello, Replaced
+from onlooker.cluster.messages import (
+    BatchAnswer,
+    ExampleAnswer,
+    NumberedExample,
+    SenderReplaced,
+    SenderSession,
+)
 from onlooker.core.errors import BadValue, OnlookerError
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Prediction
@@ -32,7 +38,7 @@ from onlooker.home.retention import RetentionPolicy
 NEVER = 2**62
 
 
-class Kept(Home):
+class SiteHome(Home):
     """A home that is written by sites only."""
 
     def __init__(
@@ -58,7 +64,7 @@ class Kept(Home):
             self._durable.snapshot()
             self._snapshot_at = self.sequence
 
-    def take(self, sender: str, example: Example) -> Prediction | None:
+    def take(self, sender: str, example: NumberedExample) -> Prediction | None:
         """Learn from one example; an outlier writes nothing."""
         x, name = example.vector, example.name
 
@@ -110,14 +116,15 @@ class Inbox:
     >>> import tempfile, time
     >>> import numpy as np
     >>> from onlooker import HeatKernel
-    >>> from onlooker.cluster.messages import Recipe
+    >>> from onlooker.cluster.messages import LearnerConfig
     >>> from onlooker.home.retention import RetentionPolicy
-    >>> recipe = Recipe(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
+    >>> config = LearnerConfig(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     policy = RetentionPolicy()
-    ...     home = Kept(folder, new_learner=recipe.learner, retention=policy, clock=time.time)
+    ...     home = SiteHome(folder, new_learner=config.learner, retention=policy, clock=time.time)
     ...     inbox = Inbox(home, "north")
-    ...     session, ana = inbox.hello("door").session, Example(1, np.zeros(2), "ana")
+    ...     session = inbox.open_session("door").session
+    ...     ana = NumberedExample(1, np.zeros(2), "ana")
     ...     inbox.check("door", session)
     ...     deliveries = [inbox.take("door", [ana], 0) for _ in range(2)]
     ...     home.close()
@@ -125,11 +132,11 @@ class Inbox:
     ([False, True], 1, {'door': 1})
     """
 
-    def __init__(self, home: Kept, site: str) -> None:
+    def __init__(self, home: SiteHome, site: str) -> None:
         self._home, self._site = home, site
         self._last = home.numbers("last")
         self._sessions = home.numbers("session")
-        self._answers: dict[str, deque[Answer]] = {}
+        self._answers: dict[str, deque[ExampleAnswer]] = {}
         self._refused: deque[NDArray[Any]] = deque(maxlen=REFUSED)
         self.again = self.gaps = 0
 
@@ -143,26 +150,28 @@ class Inbox:
         """The newest examples that were nobody known."""
         return tuple(self._refused)
 
-    def hello(self, sender: str) -> Hello:
+    def open_session(self, sender: str) -> SenderSession:
         """A new sender for a camera; an earlier one is not listened to any more."""
         if not sender or not sender.isprintable():
             raise BadValue(f"a sender needs a printable name, got {sender!r}")
         session = self._sessions.get(sender, 0) + 1
         self._home.note(f"session {sender}", session)
         self._sessions[sender] = session
-        return Hello(session, self._last.get(sender, 0), self._home.sequence)
+        return SenderSession(session, self._last.get(sender, 0), self._home.sequence)
 
     def check(self, sender: str, session: int) -> None:
         """Refuse a sender which has a successor."""
         if session != self._sessions.get(sender):
-            raise Replaced(
+            raise SenderReplaced(
                 f"{sender!r} has another sender at site {self._site}; only the newest one counts"
             )
 
-    def take(self, sender: str, examples: Sequence[Example], acknowledged: int) -> Delivery:
+    def take(
+        self, sender: str, examples: Sequence[NumberedExample], acknowledged: int
+    ) -> BatchAnswer:
         """All that follows on what is here, in one transaction."""
         last = max(self._last.get(sender, 0), acknowledged)
-        answers: list[Answer] = []
+        answers: list[ExampleAnswer] = []
         expected, before = None, self._home.sequence
         with self._home.batch():
             for example in examples:
@@ -181,7 +190,7 @@ class Inbox:
         remembered.extend(answer for answer in answers if not answer.again)
         self._refused.extend(_nobody(examples, answers))
         self.again += sum(answer.again for answer in answers)
-        return Delivery(tuple(answers), self._home.sequence, expected)
+        return BatchAnswer(tuple(answers), self._home.sequence, expected)
 
     def forget(self) -> None:
         """Before a name is forgotten: keep nothing that may hold it. The numbers stay."""
@@ -189,27 +198,29 @@ class Inbox:
             answers.clear()  # they hold the name
         self._refused.clear()  # who is among them, nobody can tell
 
-    def _taken(self, sender: str, example: Example) -> Answer:
+    def _taken(self, sender: str, example: NumberedExample) -> ExampleAnswer:
         try:
-            return Answer(example.number, self._home.take(sender, example))
+            return ExampleAnswer(example.number, self._home.take(sender, example))
         except HomeError:
             raise  # not the example's fault: it will come again
         except OnlookerError as error:
-            return Answer(example.number, None, refused=str(error))
+            return ExampleAnswer(example.number, None, refused=str(error))
 
-    def _repeated(self, sender: str, example: Example) -> Answer:
+    def _repeated(self, sender: str, example: NumberedExample) -> ExampleAnswer:
         for known in self._answers.get(sender, ()):
             if known.number == example.number:
-                return Answer(known.number, known.prediction, True, known.refused)
+                return ExampleAnswer(known.number, known.prediction, True, known.refused)
         if example.name is not None:
-            return Answer(example.number, None, again=True)
+            return ExampleAnswer(example.number, None, again=True)
         try:
-            return Answer(example.number, self._home.predict(example.vector), again=True)
+            return ExampleAnswer(example.number, self._home.predict(example.vector), again=True)
         except OnlookerError as error:
-            return Answer(example.number, None, again=True, refused=str(error))
+            return ExampleAnswer(example.number, None, again=True, refused=str(error))
 
 
-def _nobody(examples: Sequence[Example], answers: Sequence[Answer]) -> Iterator[NDArray[Any]]:
+def _nobody(
+    examples: Sequence[NumberedExample], answers: Sequence[ExampleAnswer]
+) -> Iterator[NDArray[Any]]:
     """The vectors that were nobody known, of those that were taken."""
     for example, answer in zip(examples, answers, strict=False):  # a gap ends the answers
         if answer.prediction is not None and answer.prediction.label is None and not answer.again:

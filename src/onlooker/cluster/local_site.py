@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self
 
-from onlooker.cluster.messages import Delivery, Example, Hello
+from onlooker.cluster.messages import BatchAnswer, NumberedExample, SenderSession
 from onlooker.cluster.site import Site
-from onlooker.cluster.transport import Lost
+from onlooker.cluster.transport import SiteUnavailable
 from onlooker.home.database import HomeError
 
 
 class LocalSite:
-    """Runs a site in a thread of its own, which alone touches its home; a `Line` for senders."""
+    """Runs a site in a thread of its own, which alone touches its home. A `Transport`."""
 
     def __init__(self, open_site: Callable[[], Site]) -> None:
         self._thread = ThreadPoolExecutor(1, "site")
@@ -38,24 +38,24 @@ class LocalSite:
         """Any verb of the site, in its thread."""
         return self._thread.submit(getattr(self._site, verb), *arguments).result()
 
-    def hello(self, sender: str) -> Hello:
+    def open_session(self, sender: str) -> SenderSession:
         """Introduce a sender."""
-        hello: Hello = self._told(self._thread.submit(self._site.hello, sender))
+        hello: SenderSession = self._result(self._thread.submit(self._site.open_session, sender))
         return hello
 
     def send(
-        self, sender: str, session: int, batch: Sequence[Example], acknowledged: int
-    ) -> Future[Delivery]:
+        self, sender: str, session: int, batch: Sequence[NumberedExample], acknowledged: int
+    ) -> Future[BatchAnswer]:
         """Put a batch in the site's queue."""
         return self._thread.submit(self._site.receive, sender, session, batch, acknowledged)
 
-    def answer(self, sent: Future[Delivery]) -> Delivery:
+    def answer(self, sent: Future[BatchAnswer]) -> BatchAnswer:
         """Wait for its turn."""
-        delivery: Delivery = self._told(sent)
+        delivery: BatchAnswer = self._result(sent)
         return delivery
 
-    def _told(self, future: Future[Any]) -> Any:
+    def _result(self, future: Future[Any]) -> Any:
         try:
             return future.result()
         except HomeError as error:  # the disk may have room again later
-            raise Lost(str(error)) from error
+            raise SiteUnavailable(str(error)) from error

@@ -13,9 +13,9 @@ from typing import Any
 
 import ray
 
-from onlooker.cluster.messages import ClusterError, Knowledge
-from onlooker.cluster.ray_site import told
-from onlooker.cluster.transport import Lost
+from onlooker.cluster.messages import ClusterError, SiteKnowledge
+from onlooker.cluster.ray_site import result_of
+from onlooker.cluster.transport import SiteUnavailable
 from onlooker.core.errors import Incompatible, LabelConflict, OnlookerError
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.union import Summary, union
@@ -24,10 +24,10 @@ ANSWER_WITHIN = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingSite:
     """A site that is not in a merged view.
 
-    >>> Missing("north", "no answer within 10 s", age=None).age is None
+    >>> MissingSite("north", "no answer within 10 s", age=None).age is None
     True
     """
 
@@ -38,16 +38,16 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Merged:
+class MergedView:
     """One learner that knows what the sites do."""
 
     learner: OnlineHarmonicLearner | None
     """None: no site answered."""
     sites: tuple[str, ...]
-    missing: tuple[Missing, ...]
+    missing: tuple[MissingSite, ...]
 
 
-def combined(first: Knowledge, second: Knowledge) -> Knowledge:
+def combine(first: SiteKnowledge, second: SiteKnowledge) -> SiteKnowledge:
     """Two into one; names of sites are told where they contradict each other."""
     parts = [Summary(part.learner(), part.refused) for part in (first, second)]
     try:
@@ -56,8 +56,10 @@ def combined(first: Knowledge, second: Knowledge) -> Knowledge:
         raise type(error)(
             f"{', '.join(first.sites)} and {', '.join(second.sites)} cannot be merged: {error}"
         ) from error
-    recipe = replace(first.recipe, max_vertices=both.learner.max_vertices)
-    return Knowledge(first.sites + second.sites, recipe, both.learner.state(), both.refused)
+    learner_config = replace(first.learner_config, max_vertices=both.learner.max_vertices)
+    return SiteKnowledge(
+        first.sites + second.sites, learner_config, both.learner.state(), both.refused
+    )
 
 
 def tree(parts: Sequence[Any], join: Any) -> Any:
@@ -73,12 +75,12 @@ def tree(parts: Sequence[Any], join: Any) -> Any:
     return level[0]
 
 
-def merged(
+def merge_sites(
     sites: Mapping[str, Any],
     *,
     timeout: float = ANSWER_WITHIN,
     seen: Mapping[str, float | None] | None = None,
-) -> Merged:
+) -> MergedView:
     """Merge what these actors know.
 
     seen is when each site last answered; those in it that have no actor are missing too.
@@ -88,17 +90,19 @@ def merged(
     silent |= {site: "it is not up" for site in seen if site not in sites}
     now = time.time()
     missing = tuple(
-        Missing(site, why, None if (last := seen[site]) is None else now - last)
+        MissingSite(site, why, None if (last := seen[site]) is None else now - last)
         for site, why in silent.items()
     )
     if not answered:
-        return Merged(None, (), missing)
-    join = ray.remote(combined).options(num_cpus=0)
+        return MergedView(None, (), missing)
+    join = ray.remote(combine).options(num_cpus=0)
     try:
-        knowledge: Knowledge = told(tree(list(answered.values()), join.remote), 60 + timeout)
-    except Lost as error:
+        knowledge: SiteKnowledge = result_of(
+            tree(list(answered.values()), join.remote), 60 + timeout
+        )
+    except SiteUnavailable as error:
         raise ClusterError(f"the merge was lost: {error}; try again") from error
-    return Merged(knowledge.learner(), tuple(answered), missing)
+    return MergedView(knowledge.learner(), tuple(answered), missing)
 
 
 def _answers(sites: Mapping[str, Any], timeout: float) -> tuple[dict[str, Any], dict[str, str]]:
@@ -108,9 +112,9 @@ def _answers(sites: Mapping[str, Any], timeout: float) -> tuple[dict[str, Any], 
     answered, silent = {}, {}
     for site, reference in asked.items():
         try:
-            told(reference, max(0.05, deadline - time.monotonic()))
+            result_of(reference, max(0.05, deadline - time.monotonic()))
             answered[site] = reference
-        except (Lost, OnlookerError) as error:
+        except (SiteUnavailable, OnlookerError) as error:
             late = "no answer within" in str(error)
             silent[site] = f"no answer within {timeout:g} s" if late else str(error)
     return answered, silent

@@ -19,15 +19,15 @@ class ClusterError(OnlookerError):
     """Sites, cameras or the cluster under them do not do what they were asked to."""
 
 
-class Replaced(ClusterError):
+class SenderReplaced(ClusterError):
     """A sender that speaks for a camera which has a newer sender."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Example:
+class NumberedExample:
     """One vector on its way from a camera to its site.
 
-    >>> Example(1, np.zeros(128, np.float32)).name is None
+    >>> NumberedExample(1, np.zeros(128, np.float32)).name is None
     True
     """
 
@@ -44,7 +44,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ExampleAnswer:
     """What became of one example; it is on the disk, or never will be."""
 
     number: int
@@ -57,14 +57,14 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class BatchAnswer:
     """What a site says to a batch.
 
-    >>> Delivery((), event=12, expected=7).expected
+    >>> BatchAnswer((), event=12, expected=7).expected
     7
     """
 
-    answers: tuple[Answer, ...]
+    answers: tuple[ExampleAnswer, ...]
     event: int
     """The site's newest event: never smaller than the last time, or the site has lost something."""
     expected: int | None = None
@@ -72,7 +72,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Hello:
+class SenderSession:
     """What a site says to a new sender: which session it has, and what arrived before it."""
 
     session: int
@@ -81,7 +81,7 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class LearnerConfig:
     """All that two sites must share: how their learners compare and keep examples."""
 
     kernel: HeatKernel
@@ -102,11 +102,11 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Knowledge:
+class SiteKnowledge:
     """All that a site has learned, to be merged with what others have."""
 
     sites: tuple[str, ...]
-    recipe: Recipe
+    learner_config: LearnerConfig
     """With the budget of this state, which for several sites is the sum of theirs."""
     state: State
     refused: tuple[NDArray[np.floating[Any]], ...] = ()
@@ -114,7 +114,7 @@ class Knowledge:
 
     def learner(self) -> OnlineHarmonicLearner:
         """As a learner of its own."""
-        return self.recipe.learner().restored(self.state)
+        return self.learner_config.learner().restored(self.state)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +134,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
+class TaughtNames:
     """What a site did with labels from elsewhere."""
 
     site: str
@@ -159,7 +159,7 @@ class SiteReceipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SiteReport:
     """How a site is, in its own words."""
 
     site: str

@@ -6,18 +6,18 @@ from typing import Any
 import ray
 
 from onlooker.cluster.camera import CameraLoop, CameraState
-from onlooker.cluster.config import Camera, Config
+from onlooker.cluster.config import CameraConfig, Config
 from onlooker.cluster.messages import ClusterError
-from onlooker.cluster.ray_site import NAMESPACE, RayLine, told
-from onlooker.cluster.transport import Lost
+from onlooker.cluster.ray_site import NAMESPACE, RayTransport, result_of
+from onlooker.cluster.transport import SiteUnavailable
 from onlooker.vision.finder import FaceFinder
 
 
 class CameraActor:
     """A camera's loop, where the camera is."""
 
-    def __init__(self, camera: Camera, site: str, finder: FaceFinder) -> None:
-        self._loop = CameraLoop(camera, finder, lambda: RayLine(site))
+    def __init__(self, camera: CameraConfig, site: str, finder: FaceFinder) -> None:
+        self._loop = CameraLoop(camera, finder, lambda: RayTransport(site))
 
     def state(self) -> CameraState:
         """How far it is."""
@@ -28,7 +28,7 @@ class CameraActor:
         return self._loop.end()
 
 
-def start_camera(config: Config, site: str, camera: Camera) -> Any:
+def start_camera(config: Config, site: str, camera: CameraConfig) -> Any:
     """Start a camera where it is, or somewhere; one that runs already is found."""
     where = {} if camera.node is None else {"resources": {f"node:{camera.node}": 0.001}}
     options: dict[str, Any] = {
@@ -48,7 +48,7 @@ def _camera_actor(camera: str) -> str:
     return f"camera {camera}"
 
 
-def camera_states(cameras: list[str], timeout: float = 5.0) -> dict[str, CameraState | str]:
+def camera_statuses(cameras: list[str], timeout: float = 5.0) -> dict[str, CameraState | str]:
     """How each camera is; a text: why it cannot be told."""
     asked: dict[str, Any] = {}
     for camera in cameras:
@@ -58,7 +58,7 @@ def camera_states(cameras: list[str], timeout: float = 5.0) -> dict[str, CameraS
     found: dict[str, CameraState | str] = dict.fromkeys(cameras, "not up")
     for camera, reference in asked.items():
         try:
-            found[camera] = told(reference, timeout)
-        except (Lost, ClusterError) as error:
+            found[camera] = result_of(reference, timeout)
+        except (SiteUnavailable, ClusterError) as error:
             found[camera] = str(error)
     return found

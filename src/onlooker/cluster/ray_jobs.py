@@ -10,7 +10,7 @@ from onlooker.cluster.messages import ClusterError
 from onlooker.cluster.ray_site import brief
 
 
-def on_ray(
+def run_on_ray(
     work: Callable[[Any], Any], jobs: Sequence[Any], advance: Callable[[], object]
 ) -> list[Any]:
     """The result of each job, in the order of the jobs; the first failure ends it all.

@@ -22,14 +22,20 @@ from ray.exceptions import (
 )
 
 from onlooker.cluster.codec import (
-    packed_batch,
-    packed_delivery,
-    unpacked_batch,
-    unpacked_delivery,
+    decode_answer,
+    decode_batch,
+    encode_answer,
+    encode_batch,
 )
-from onlooker.cluster.messages import ClusterError, Delivery, Example, Hello, Recipe
+from onlooker.cluster.messages import (
+    BatchAnswer,
+    ClusterError,
+    LearnerConfig,
+    NumberedExample,
+    SenderSession,
+)
 from onlooker.cluster.site import Site
-from onlooker.cluster.transport import Lost
+from onlooker.cluster.transport import SiteUnavailable
 from onlooker.core.errors import OnlookerError
 from onlooker.home.database import HomeError
 from onlooker.home.disk import HomeInUse
@@ -44,13 +50,13 @@ LOCK_PATIENCE = 15.0
 
 
 @dataclass(frozen=True)
-class SitePlan:
+class SiteSpec:
     """All that it takes to open a site, wherever that is."""
 
     name: str
     folder: Path
     """On storage that every node it may run on can see, with locks that work."""
-    recipe: Recipe
+    learner_config: LearnerConfig
     retention: RetentionPolicy | None = None
     skew: float = 0.0
     """Seconds that its clock is wrong: for rehearsals."""
@@ -60,7 +66,7 @@ class SitePlan:
 class SiteActor:
     """The verbs of `Site`, called from afar; what opening it refused is told to every caller."""
 
-    def __init__(self, plan: SitePlan) -> None:
+    def __init__(self, plan: SiteSpec) -> None:
         self._plan = plan
         self._site: Site | None = None
         self._refused: OnlookerError | None = None
@@ -74,8 +80,8 @@ class SiteActor:
         return answer
 
     def receive(self, parcel: bytes) -> bytes:
-        """A batch from a camera, as `RayLine` packs it."""
-        return packed_delivery(self._ready().receive(*unpacked_batch(parcel)))
+        """A batch from a camera, as `RayTransport` packs it."""
+        return encode_answer(self._ready().receive(*decode_batch(parcel)))
 
     def _ready(self) -> Site:
         if self._site is None and isinstance(self._refused, HomeInUse):
@@ -90,7 +96,7 @@ class SiteActor:
             self._site = Site(
                 plan.name,
                 plan.folder,
-                plan.recipe,
+                plan.learner_config,
                 retention=plan.retention,
                 clock=lambda: time.time() + plan.skew,
                 patience=patience,
@@ -100,7 +106,7 @@ class SiteActor:
             self._refused = error
 
 
-def start_site(plan: SitePlan, *, cpus: float = 1.0, detached: bool = True) -> ActorHandle[Any]:
+def start_site(plan: SiteSpec, *, cpus: float = 1.0, detached: bool = True) -> ActorHandle[Any]:
     """Start a site somewhere in the cluster; one that runs already is found."""
     made: Any = (
         ray.remote(SiteActor)
@@ -127,58 +133,62 @@ def actor_name(site: str) -> str:
 
 
 def find_site(site: str) -> ActorHandle[Any]:
-    """A site that was started by somebody; Lost if there is none."""
+    """A site that was started by somebody; SiteUnavailable if there is none."""
     try:
         found: ActorHandle[Any] = ray.get_actor(actor_name(site), NAMESPACE)
     except ValueError as error:
-        raise Lost(f"site {site} is not up") from error
+        raise SiteUnavailable(f"site {site} is not up") from error
     return found
 
 
-class RayLine:
-    """A `Line` to a site over Ray."""
+class RayTransport:
+    """A `Transport` to a site over Ray."""
 
     def __init__(self, site: str, handle: ActorHandle[Any] | None = None) -> None:
         self._site = site
         self._handle = handle or find_site(site)
 
-    def hello(self, sender: str) -> Hello:
+    def open_session(self, sender: str) -> SenderSession:
         """Introduce a sender."""
-        hello: Hello = told(self._handle.call.remote("hello", sender), ANSWER_WITHIN)
+        hello: SenderSession = result_of(
+            self._handle.call.remote("open_session", sender), ANSWER_WITHIN
+        )
         return hello
 
-    def send(self, sender: str, session: int, batch: Sequence[Example], acknowledged: int) -> Any:
+    def send(
+        self, sender: str, session: int, batch: Sequence[NumberedExample], acknowledged: int
+    ) -> Any:
         """Put a batch on its way."""
         try:
-            parcel = packed_batch(sender, session, batch, acknowledged)
+            parcel = encode_batch(sender, session, batch, acknowledged)
             return self._handle.receive.remote(parcel)
         except PendingCallsLimitExceeded as error:
-            raise Lost(f"site {self._site} has {PENDING_CALLS} calls waiting") from error
+            raise SiteUnavailable(f"site {self._site} has {PENDING_CALLS} calls waiting") from error
         except RayError as error:
-            raise Lost(brief(error)) from error
+            raise SiteUnavailable(brief(error)) from error
 
-    def answer(self, sent: Any) -> Delivery:
+    def answer(self, sent: Any) -> BatchAnswer:
         """Wait for what the site says."""
-        return unpacked_delivery(told(sent, ANSWER_WITHIN))
+        return decode_answer(result_of(sent, ANSWER_WITHIN))
 
 
-def told(reference: Any, timeout: float) -> Any:
-    """What a call came to: its result, an error of ours, or Lost."""
+def result_of(reference: Any, timeout: float) -> Any:
+    """What a call came to: its result, an error of ours, or SiteUnavailable."""
     try:
         return ray.get(reference, timeout=timeout)
     except RayTaskError as error:
         cause = error.cause
         if isinstance(cause, HomeError):  # the disk may have room again later
-            raise Lost(str(cause)) from error
+            raise SiteUnavailable(str(cause)) from error
         if isinstance(cause, OnlookerError):
             raise cause from None
         raise ClusterError(f"a site failed: {brief(error)}") from error
     except GetTimeoutError as error:
-        raise Lost(f"no answer within {timeout:g} s") from error
+        raise SiteUnavailable(f"no answer within {timeout:g} s") from error
     except ActorDiedError as error:
-        raise Lost(f"it is dead: {brief(error)}") from error
+        raise SiteUnavailable(f"it is dead: {brief(error)}") from error
     except RayError as error:
-        raise Lost(brief(error)) from error
+        raise SiteUnavailable(brief(error)) from error
 
 
 def brief(error: BaseException) -> str:

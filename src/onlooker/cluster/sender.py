@@ -28,19 +28,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.cluster.messages import Answer, ClusterError, Delivery, Example
-from onlooker.cluster.transport import Line, Lost, Outage, Sent
+from onlooker.cluster.messages import BatchAnswer, ClusterError, ExampleAnswer, NumberedExample
+from onlooker.cluster.transport import Outage, SenderCounts, SiteUnavailable, Transport
 from onlooker.core.checks import as_number
 
 
-class Window:
+class SendWindow:
     """The examples between the last acknowledged one and the newest that has a number.
 
     >>> import numpy as np
-    >>> window = Window(depth=2, batch_size=2)
+    >>> window = SendWindow(depth=2, batch_size=2)
     >>> window.go_on_after(10)
     >>> while window.has_room:
-    ...     window.add(Example(0, np.zeros(2)))
+    ...     window.add(NumberedExample(0, np.zeros(2)))
     >>> [window.left("call", batch) for batch in iter(window.next_batch, [])]  # none again
     [0, 0]
     >>> window.acknowledge(11), window.acknowledge(11), len(window)
@@ -56,7 +56,7 @@ class Window:
         as_number("batch_size", batch_size, least=1, whole=True)
         as_number("depth", depth, least=1, whole=True)
         self._depth, self._batch_size = depth, batch_size
-        self._examples: deque[Example] = deque()
+        self._examples: deque[NumberedExample] = deque()
         self._on_the_way: deque[Any] = deque()
         self.go_on_after(0)
 
@@ -81,7 +81,7 @@ class Window:
         """Whether one more could leave without waiting for an answer."""
         return len(self._examples) < self._depth * self._batch_size
 
-    def add(self, example: Example) -> None:
+    def add(self, example: NumberedExample) -> None:
         """Give an example the next number: from here on it must arrive."""
         self._number += 1
         self._examples.append(replace(example, number=self._number))
@@ -93,12 +93,12 @@ class Window:
         """Whether fewer batches are on their way than may be."""
         return len(self._on_the_way) < self._depth
 
-    def next_batch(self) -> list[Example]:
+    def next_batch(self) -> list[NumberedExample]:
         """What to send next, in order; nothing if all of it is on its way."""
         waiting = [example for example in self._examples if example.number >= self._next]
         return waiting[: self._batch_size]
 
-    def left(self, sent: Any, batch: Sequence[Example]) -> int:
+    def left(self, sent: Any, batch: Sequence[NumberedExample]) -> int:
         """A batch is on its way, and `sent` stands for it; says how many were so before."""
         self._on_the_way.append(sent)
         again = sum(1 for example in batch if example.number < self._unsent)
@@ -128,28 +128,29 @@ class Window:
         self._next = self.first
 
 
-class Outbox:
+class SendQueue:
     """A bounded queue, and behind it the window.
 
     >>> import numpy as np
-    >>> outbox = Outbox("door", live=True, queue_size=2, window=Window(depth=1, batch_size=1))
+    >>> window = SendWindow(depth=1, batch_size=1)
+    >>> outbox = SendQueue("door", live=True, queue_size=2, window=window)
     >>> for _ in range(3):
-    ...     outbox.put(Example(0, np.zeros(2)))
+    ...     outbox.put(NumberedExample(0, np.zeros(2)))
     >>> outbox.fill()
-    >>> outbox.acknowledge(Answer(1, None))
+    >>> outbox.acknowledge(ExampleAnswer(1, None))
     True
     >>> len(outbox), outbox.sent.acknowledged, outbox.sent.dropped
     (1, 1, 1)
     """
 
-    def __init__(self, camera: str, *, live: bool, queue_size: int, window: Window) -> None:
+    def __init__(self, camera: str, *, live: bool, queue_size: int, window: SendWindow) -> None:
         as_number("queue_size", queue_size, least=1, whole=True)
         self.window = window
         """Whatever changes its length is done here; the rest is for the thread alone."""
         self._camera, self._live, self._queue_size = camera, live, queue_size
         self._changed = threading.Condition()
-        self._queue: deque[Example] = deque()
-        self._sent = Sent()
+        self._queue: deque[NumberedExample] = deque()
+        self._sent = SenderCounts()
         self._error: Exception | None = None
         self._ending = False
 
@@ -158,27 +159,27 @@ class Outbox:
             return len(self._queue) + len(self.window)
 
     @property
-    def sent(self) -> Sent:
+    def sent(self) -> SenderCounts:
         """The counts so far."""
         with self._changed:
             return self._sent
 
     # ---- for the camera
 
-    def put(self, example: Example) -> None:
+    def put(self, example: NumberedExample) -> None:
         """Queue an example; a recording waits for room, a live camera drops the oldest."""
         with self._changed:
             self._raise()
             if self._live and len(self._queue) >= self._queue_size:
                 self._queue.popleft()
-                self._sent += Sent(dropped=1)
+                self._sent += SenderCounts(dropped=1)
             while len(self._queue) >= self._queue_size:
                 self._changed.wait()
                 self._raise()
             self._queue.append(example)
             self._changed.notify_all()
 
-    def flush(self, timeout: float | None) -> Sent:
+    def flush(self, timeout: float | None) -> SenderCounts:
         """Wait until everything is acknowledged."""
         with self._changed:
             done = self._changed.wait_for(lambda: self._error or not len(self), timeout)
@@ -228,16 +229,16 @@ class Outbox:
                 self.window.add(self._queue.popleft())
                 self._changed.notify_all()
 
-    def acknowledge(self, answer: Answer) -> bool:
+    def acknowledge(self, answer: ExampleAnswer) -> bool:
         """An example is done with; False if it was before."""
         with self._changed:
             fresh = self.window.acknowledge(answer.number)
             if fresh:
-                self._sent += Sent(acknowledged=1, refused=int(answer.refused is not None))
+                self._sent += SenderCounts(acknowledged=1, refused=int(answer.refused is not None))
                 self._changed.notify_all()
             return fresh
 
-    def count(self, more: Sent) -> None:
+    def count(self, more: SenderCounts) -> None:
         """Add to the counts."""
         with self._changed:
             self._sent += more
@@ -249,19 +250,19 @@ class Sender:
     def __init__(
         self,
         camera: str,
-        line: Callable[[], Line],
+        line: Callable[[], Transport],
         *,
         live: bool = False,
         queue_size: int = 64,
         batch_size: int = 16,
         depth: int = 2,
         give_up_after: float = 120.0,
-        on_answer: Callable[[Answer], object] | None = None,
+        on_answer: Callable[[ExampleAnswer], object] | None = None,
     ) -> None:
         self.camera, self._give_up_after = camera, give_up_after
         self._make_line, self._on_answer = line, on_answer
-        self._window = Window(depth=depth, batch_size=batch_size)
-        self._outbox = Outbox(camera, live=live, queue_size=queue_size, window=self._window)
+        self._window = SendWindow(depth=depth, batch_size=batch_size)
+        self._outbox = SendQueue(camera, live=live, queue_size=queue_size, window=self._window)
         self._event = 0
         self._greeted = threading.Event()
         self.first = 1
@@ -281,7 +282,7 @@ class Sender:
         picture: bytes | None = None,
     ) -> None:
         """Hand over an example; a recording waits for room, a live camera drops the oldest."""
-        self._outbox.put(Example(0, vector, name, frame, taken, picture))
+        self._outbox.put(NumberedExample(0, vector, name, frame, taken, picture))
 
     def wait_until_known(self) -> int:
         """Until the site has answered once: the number of the first example that is put.
@@ -293,16 +294,16 @@ class Sender:
         self._outbox.check()
         return self.first
 
-    def flush(self, timeout: float | None = None) -> Sent:
+    def flush(self, timeout: float | None = None) -> SenderCounts:
         """Wait until everything is acknowledged."""
         return self._outbox.flush(timeout)
 
     @property
-    def sent(self) -> Sent:
+    def sent(self) -> SenderCounts:
         """What it has done so far."""
         return self._outbox.sent
 
-    def close(self, timeout: float | None = None) -> Sent:
+    def close(self, timeout: float | None = None) -> SenderCounts:
         """Deliver what is left, and end."""
         try:
             return self.flush(timeout)
@@ -330,27 +331,27 @@ class Sender:
             try:
                 self._send_what_fits(line, session)
                 delivery = line.answer(self._window.oldest)
-            except Lost as lost:
+            except SiteUnavailable as lost:
                 if outage is None:
                     outage = Outage()
-                    self._outbox.count(Sent(lost=1))
+                    self._outbox.count(SenderCounts(lost=1))
                 self._window.again()
                 self._pause(outage, lost)
                 continue
             if outage is not None:
-                self._outbox.count(Sent(away=outage.seconds))
+                self._outbox.count(SenderCounts(away=outage.seconds))
                 outage = None
             self._window.answered()
             self._take(delivery)
 
-    def _greet(self) -> tuple[Line, int]:
+    def _greet(self) -> tuple[Transport, int]:
         outage = Outage()  # until it answers for the first time
         while True:
             try:
                 line = self._make_line()
-                hello = line.hello(self.camera)
+                hello = line.open_session(self.camera)
                 break
-            except Lost as lost:
+            except SiteUnavailable as lost:
                 self._pause(outage, lost)
         self._window.go_on_after(hello.last)
         self.first = hello.last + 1
@@ -358,7 +359,7 @@ class Sender:
         self._greeted.set()
         return line, hello.session
 
-    def _send_what_fits(self, line: Line, session: int) -> None:
+    def _send_what_fits(self, line: Transport, session: int) -> None:
         window = self._window
         while window.may_send:
             self._outbox.fill()
@@ -366,9 +367,9 @@ class Sender:
             if not batch:
                 return
             sent = line.send(self.camera, session, batch, window.first - 1)
-            self._outbox.count(Sent(resent=window.left(sent, batch)))
+            self._outbox.count(SenderCounts(resent=window.left(sent, batch)))
 
-    def _take(self, delivery: Delivery) -> None:
+    def _take(self, delivery: BatchAnswer) -> None:
         if delivery.event < self._event:
             raise ClusterError(
                 f"{self.camera}: the site was at event {self._event} and is at {delivery.event} "
@@ -387,7 +388,7 @@ class Sender:
                 )
             self._window.again()
 
-    def _pause(self, outage: Outage, lost: Lost) -> None:
+    def _pause(self, outage: Outage, lost: SiteUnavailable) -> None:
         if outage.seconds > self._give_up_after:
             waiting = len(self._outbox)
             raise ClusterError(

@@ -22,18 +22,18 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from onlooker.cluster.inbox import Inbox, Kept
+from onlooker.cluster.inbox import Inbox, SiteHome
 from onlooker.cluster.messages import (
+    BatchAnswer,
     ClusterError,
-    Delivery,
-    Example,
-    Hello,
-    Knowledge,
     Label,
-    Recipe,
-    Report,
+    LearnerConfig,
+    NumberedExample,
+    SenderSession,
+    SiteKnowledge,
     SiteReceipt,
-    Taught,
+    SiteReport,
+    TaughtNames,
 )
 from onlooker.core.errors import Incompatible, NotFound, OnlookerError
 from onlooker.core.files import replace_file, sync_folder
@@ -48,25 +48,27 @@ SIGN_OF_LIFE = 5.0
 
 def opened_home(
     folder: Path,
-    recipe: Recipe,
+    learner_config: LearnerConfig,
     retention: RetentionPolicy,
     clock: Callable[[], float],
     patience: float,
-) -> Kept:
+) -> SiteHome:
     """The home; while its last owner is still dying, wait for the lock."""
     deadline = time.monotonic() + patience
     while True:
         try:
-            return Kept(folder, new_learner=recipe.learner, retention=retention, clock=clock)
+            return SiteHome(
+                folder, new_learner=learner_config.learner, retention=retention, clock=clock
+            )
         except HomeInUse:
             if time.monotonic() >= deadline:
                 raise
             time.sleep(0.1)
 
 
-def refuse_another_recipe(home: Kept, recipe: Recipe, site: str) -> None:
+def refuse_other_settings(home: SiteHome, learner_config: LearnerConfig, site: str) -> None:
     """A home that other choices made cannot be united with those of the other sites."""
-    wanted = recipe.learner()
+    wanted = learner_config.learner()
     for what in ("features", "kernel", "sink", "max_vertices", "quantizer"):
         here, asked = getattr(home.learner, what), getattr(wanted, what)
         if here != asked:
@@ -77,26 +79,27 @@ def refuse_another_recipe(home: Kept, recipe: Recipe, site: str) -> None:
             )
 
 
-class Life:
+class Heartbeat:
     """From the opening of a home until its end, by the site's clock.
 
     >>> import tempfile
     >>> from onlooker import HeatKernel
-    >>> recipe, now = Recipe(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points"), [1000.0]
+    >>> config = LearnerConfig(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
+    >>> now = [1000.0]
     >>> clock = lambda: now[0]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     home = opened_home(Path(folder), recipe, RetentionPolicy(), clock, patience=0.0)
-    ...     Life(home, clock).show()
+    ...     home = opened_home(Path(folder), config, RetentionPolicy(), clock, patience=0.0)
+    ...     Heartbeat(home, clock).show()
     ...     now[0] = 1040.0
-    ...     print(Life(home, clock).gap)  # nobody noted the end of the first
-    ...     Life(home, clock).end()
-    ...     print(Life(home, clock).gap)
+    ...     print(Heartbeat(home, clock).gap)  # nobody noted the end of the first
+    ...     Heartbeat(home, clock).end()
+    ...     print(Heartbeat(home, clock).gap)
     ...     home.close()
     40.0
     None
     """
 
-    def __init__(self, home: Kept, clock: Callable[[], float]) -> None:
+    def __init__(self, home: SiteHome, clock: Callable[[], float]) -> None:
         self._home, self._clock, self._sign = home, clock, 0.0
         self.opened = clock()
         self.gap = self._silence()
@@ -122,7 +125,7 @@ class Life:
         return max(0.0, self._clock() - max(alive, self._home.last_event_time() or 0.0))
 
 
-class Pending:
+class PendingForgets:
     """The names that are still to be forgotten at a site."""
 
     def __init__(self, folder: Path) -> None:
@@ -168,11 +171,12 @@ class Site:
     >>> import tempfile
     >>> import numpy as np
     >>> from onlooker import HeatKernel
-    >>> recipe = Recipe(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
+    >>> learner_config = LearnerConfig(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     site = Site("north", folder, recipe)
-    ...     session = site.hello("door").session
-    ...     first, second = Example(1, np.zeros(2), "ana"), Example(2, np.full(2, 0.1))
+    ...     site = Site("north", folder, learner_config)
+    ...     session = site.open_session("door").session
+    ...     first = NumberedExample(1, np.zeros(2), "ana")
+    ...     second = NumberedExample(2, np.full(2, 0.1))
     ...     print(site.receive("door", session, [second], 0).expected)
     ...     print(site.receive("door", session, [first, second], 0).answers[1].prediction.label)
     ...     site.close()
@@ -184,20 +188,20 @@ class Site:
         self,
         name: str,
         folder: str | PathLike[str],
-        recipe: Recipe,
+        learner_config: LearnerConfig,
         *,
         retention: RetentionPolicy | None = None,
         clock: Callable[[], float] = time.time,
         patience: float = 0.0,
     ) -> None:
-        self.name, self.recipe, self._clock = name, recipe, clock
-        self._pending = Pending(Path(folder))
+        self.name, self.learner_config, self._clock = name, learner_config, clock
+        self._pending = PendingForgets(Path(folder))
         self.home = opened_home(
-            Path(folder), recipe, retention or RetentionPolicy(), clock, patience
+            Path(folder), learner_config, retention or RetentionPolicy(), clock, patience
         )
         try:
-            refuse_another_recipe(self.home, recipe, name)
-            self._life = Life(self.home, clock)
+            refuse_other_settings(self.home, learner_config, name)
+            self._life = Heartbeat(self.home, clock)
             self._inbox = Inbox(self.home, name)
             self.carry_out_pending()
             self._life.show()
@@ -212,13 +216,13 @@ class Site:
 
     # ---- from cameras
 
-    def hello(self, sender: str) -> Hello:
+    def open_session(self, sender: str) -> SenderSession:
         """A new sender for a camera; an earlier one is not listened to any more."""
-        return self._inbox.hello(sender)
+        return self._inbox.open_session(sender)
 
     def receive(
-        self, sender: str, session: int, examples: Sequence[Example], acknowledged: int
-    ) -> Delivery:
+        self, sender: str, session: int, examples: Sequence[NumberedExample], acknowledged: int
+    ) -> BatchAnswer:
         """Take a batch: all that follows on what is here, in one transaction."""
         self._inbox.check(sender, session)
         self.carry_out_pending()
@@ -236,18 +240,18 @@ class Site:
         self.carry_out_pending()
         return self.home.explain(x)
 
-    def snapshot(self) -> Knowledge:
+    def snapshot(self) -> SiteKnowledge:
         """All that was learned."""
         self.carry_out_pending()
         state = self.home.learner.state()
-        return Knowledge((self.name,), self.recipe, state, self._inbox.refused)
+        return SiteKnowledge((self.name,), self.learner_config, state, self._inbox.refused)
 
-    def report(self) -> Report:
+    def report(self) -> SiteReport:
         """How it is; now and then this leaves a sign of life on the disk."""
         self.carry_out_pending()
         self._life.show()
         health = self.home.health()
-        return Report(
+        return SiteReport(
             self.name,
             health.sequence,
             self.home.learner.names,
@@ -279,7 +283,7 @@ class Site:
         """The keys of every labeled example: short enough to be asked for every few seconds."""
         return [label.key for label in self.labels()]
 
-    def learn_labels(self, labels: Sequence[Label], origin: str) -> Taught:
+    def learn_labels(self, labels: Sequence[Label], origin: str) -> TaughtNames:
         """Labels that other sites have; those that are known here are passed over."""
         here = set(self.label_keys())
         new, refused = 0, []
@@ -293,7 +297,7 @@ class Site:
                     raise
                 except OnlookerError as error:
                     refused.append(str(error))
-        return Taught(self.name, new, tuple(refused))
+        return TaughtNames(self.name, new, tuple(refused))
 
     def forget(self, name: str) -> SiteReceipt:
         """Delete a name and all of history with it, and say what went."""

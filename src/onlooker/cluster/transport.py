@@ -5,27 +5,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from onlooker.cluster.messages import Delivery, Example, Hello
+from onlooker.cluster.messages import BatchAnswer, NumberedExample, SenderSession
 
 PAUSES = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 """Seconds before an attempt after the first, second ... failure in a row."""
 
 
-class Lost(Exception):
+class SiteUnavailable(Exception):
     """The site did not answer; whether it took the batch is not known."""
 
 
-class Line(Protocol):
+class Transport(Protocol):
     """A way to a site: `ray_site.py` has one over Ray, `local_site.py` one without."""
 
-    def hello(self, sender: str) -> Hello:
-        """Introduce a sender, or raise Lost."""
+    def open_session(self, sender: str) -> SenderSession:
+        """Introduce a sender, or raise SiteUnavailable."""
 
-    def send(self, sender: str, session: int, batch: Sequence[Example], acknowledged: int) -> Any:
-        """Send a batch, or raise Lost; what it gives is for `answer`."""
+    def send(
+        self, sender: str, session: int, batch: Sequence[NumberedExample], acknowledged: int
+    ) -> Any:
+        """Send a batch, or raise SiteUnavailable; what it gives is for `answer`."""
 
-    def answer(self, sent: Any) -> Delivery:
-        """Wait for what the site says, or raise Lost."""
+    def answer(self, sent: Any) -> BatchAnswer:
+        """Wait for what the site says, or raise SiteUnavailable."""
 
 
 class Outage:
@@ -52,11 +54,11 @@ class Outage:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SenderCounts:
     """What a sender has done so far.
 
-    >>> Sent(acknowledged=600, resent=13) + Sent(acknowledged=1)
-    Sent(acknowledged=601, dropped=0, resent=13, refused=0, lost=0, away=0.0)
+    >>> SenderCounts(acknowledged=600, resent=13) + SenderCounts(acknowledged=1)
+    SenderCounts(acknowledged=601, dropped=0, resent=13, refused=0, lost=0, away=0.0)
     """
 
     acknowledged: int = 0
@@ -71,8 +73,8 @@ class Sent:
     away: float = 0.0
     """Seconds until it came back, all times together."""
 
-    def __add__(self, more: "Sent") -> "Sent":
-        return Sent(
+    def __add__(self, more: "SenderCounts") -> "SenderCounts":
+        return SenderCounts(
             self.acknowledged + more.acknowledged,
             self.dropped + more.dropped,
             self.resent + more.resent,

@@ -9,7 +9,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.simulation.morphing import Field, Grey, LivingFace
+from onlooker.simulation.morphing import AnimatedFace, Field, Grey
 from onlooker.simulation.orl import name_of, pictures_of
 from onlooker.simulation.scenery import ANCHOR, CENTER, FIGURE, HEIGHT, WIDTH, Body, Sensor
 from onlooker.vision.types import FaceBox, Frame
@@ -32,7 +32,7 @@ class Truth:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class View:
+class CameraView:
     """A camera in a place, and the light there."""
 
     camera: str
@@ -55,23 +55,23 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Appearance:
     """A person in front of a view for some frames."""
 
     person: int
     known: bool
-    view: View
+    view: CameraView
     frames: int
 
 
 @cache
-def living(person: int) -> LivingFace:
+def animated_face(person: int) -> AnimatedFace:
     """The living face of one of the forty; made once, it serves every camera."""
-    return LivingFace(pictures_of(person))
+    return AnimatedFace(pictures_of(person))
 
 
 def film(
-    runs: Sequence[Run], rng: np.random.Generator, *, mood: float = 0.0
+    runs: Sequence[Appearance], rng: np.random.Generator, *, mood: float = 0.0
 ) -> Iterator[tuple[Frame, Truth]]:
     """One frame after the other, and who is in it.
 
@@ -117,7 +117,7 @@ class _Actor:
     """A person before the camera; the clock counts the frames they were in."""
 
     def __init__(self, person: int, mood: float, rng: np.random.Generator) -> None:
-        self._face = living(person)
+        self._face = animated_face(person)
         self._body = Body.of(self._face.at(0.0), rng)
         self._start = mood * self._face.length
         self._across, self._down = _Drift(rng, 40, 120), _Drift(rng, 40, 120)
@@ -125,7 +125,7 @@ class _Actor:
         self._lamp = _Drift(rng, 80, 300)
         self.clock = 0
 
-    def stands(self, view: View, way: float) -> tuple[NDArray[np.float64], FaceBox]:
+    def stands(self, view: CameraView, way: float) -> tuple[NDArray[np.float64], FaceBox]:
         """Where the figure goes in the frame, and where its face is then."""
         time = self.clock
         size = view.size * (1 + 0.07 * self._size(time))

@@ -76,11 +76,11 @@ def join(before: Grey, after: Grey) -> Edge:
     return _join(_method(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM), before, after)
 
 
-class LivingFace:
+class AnimatedFace:
     """The pictures of one person as a closed walk; equal steps look about equally large.
 
     >>> from onlooker.simulation.orl import pictures_of
-    >>> face = LivingFace(pictures_of(2))
+    >>> face = AnimatedFace(pictures_of(2))
     >>> face.at(0.0).shape
     (112, 92)
     >>> bool((face.at(0.0) == face.at(face.length)).all())
@@ -95,9 +95,9 @@ class LivingFace:
         for a, b in edges:
             linked[a, b] = linked[b, a] = True
         part = connected_components(linked, directed=False)[1]
-        kept = part == np.bincount(part).argmax()
-        steps = list(pairwise(_around(linked, int(kept.argmax()))))
-        self.pictures = int(kept.sum())
+        joined = part == np.bincount(part).argmax()
+        steps = list(pairwise(_around(linked, int(joined.argmax()))))
+        self.pictures = int(joined.sum())
         """How many of the pictures are on the walk."""
         self._edges = [edges[a, b] if a < b else edges[b, a].reversed() for a, b in steps]
         self._ends = np.cumsum([_gap(edge) for edge in self._edges])

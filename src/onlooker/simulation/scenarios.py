@@ -16,7 +16,15 @@ import cv2
 import numpy as np
 
 from onlooker.core.errors import BadValue
-from onlooker.simulation.filming import FACE, RATE, Run, Truth, View, film, living
+from onlooker.simulation.filming import (
+    FACE,
+    RATE,
+    Appearance,
+    CameraView,
+    Truth,
+    animated_face,
+    film,
+)
 from onlooker.simulation.orl import PEOPLE, TALL, WIDE, pictures_of
 from onlooker.simulation.scenery import HEIGHT, MARGIN, WIDTH, room
 from onlooker.vision.types import FaceBox, Frame, picture
@@ -71,7 +79,7 @@ def prepared(seed: int = 0) -> Iterator[int]:
     for person in (1 + np.random.default_rng(seed).permutation(PEOPLE)).tolist():
         if found == PEOPLE_KNOWN:
             return
-        found += living(person).pictures >= LIVELY
+        found += animated_face(person).pictures >= LIVELY
         yield person
 
 
@@ -134,44 +142,46 @@ def _people(seed: int) -> tuple[list[int], list[int], float]:
     order = (1 + rng.permutation(PEOPLE)).tolist()
     cast: list[int] = []
     for person in order:
-        if len(cast) < PEOPLE_KNOWN and living(person).pictures >= LIVELY:
+        if len(cast) < PEOPLE_KNOWN and animated_face(person).pictures >= LIVELY:
             cast.append(person)
     return cast, [person for person in order if person not in cast], rng.uniform()
 
 
-def _two_cameras(rng: np.random.Generator) -> dict[str, View]:
+def _two_cameras(rng: np.random.Generator) -> dict[str, CameraView]:
     """Two metres apart and slightly rotated with respect to each other."""
-    first = View(
+    first = CameraView(
         camera="camera1", place="corridor", background=_look(room("corridor", rng), 0.5, 0.5),
         span=130, light=-90, gain=1.0,
     )  # fmt: skip
-    second = View(
+    second = CameraView(
         camera="camera2", place="hall", background=_look(room("hall", rng), 0.5, 0.5),
         span=110, light=-90, gain=0.68, roll=6.0, squeeze=0.98, size=1.6,
     )  # fmt: skip
     return {"V1": first, "V2": second}
 
 
-def _walking_past(view: View, cast: list[int], frames: int, rng: np.random.Generator) -> list[Run]:
+def _walking_past(
+    view: CameraView, cast: list[int], frames: int, rng: np.random.Generator
+) -> list[Appearance]:
     """Everybody once in order, then again and again in any order."""
     rounds = max(1, round(frames / (RUN * len(cast))))
     order = cast + [who for _ in range(rounds - 1) for who in rng.permutation(cast).tolist()]
     return [
-        Run(who, True, view, length)
+        Appearance(who, True, view, length)
         for who, length in zip(order, _shares(frames, len(order)), strict=True)
     ]
 
 
 def _three_places(
     person: int, others: list[int], frames: int, rng: np.random.Generator
-) -> list[Run]:
+) -> list[Appearance]:
     """One person between strangers: cubicle, couch and conference room, from eight positions."""
     rooms = {place: room(place, rng) for place in dict.fromkeys(POSITIONS)}
-    runs: list[Run] = []
+    runs: list[Appearance] = []
     met = 0
     for position, length in enumerate(_shares(frames, len(POSITIONS))):
         place = POSITIONS[position]
-        view = View(
+        view = CameraView(
             camera=place, place=place, background=_look(rooms[place], *rng.uniform(0, 1, 2)),
             roll=rng.uniform(-3, 3), size=rng.uniform(1.5, 1.85), gain=rng.uniform(0.75, 1.1),
             light=-90, turn=360, strength=0.18,
@@ -179,9 +189,9 @@ def _three_places(
         pairs = max(1, round(length / (2 * RUN)))
         ours, theirs = _shares((length + 1) // 2, pairs), _shares(length // 2, pairs)
         for own, foreign in zip(ours, theirs, strict=True):
-            runs.append(Run(person, True, view, own))
+            runs.append(Appearance(person, True, view, own))
             for stay in _shares(foreign, max(1, round(foreign / STRANGER_RUN))):
-                runs.append(Run(others[met % len(others)], False, view, stay))
+                runs.append(Appearance(others[met % len(others)], False, view, stay))
                 met += 1
     return runs
 

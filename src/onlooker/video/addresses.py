@@ -180,15 +180,15 @@ def _pictures(text: str, files: Iterable[Path]) -> Address:
         raise SourceError(f"cannot look into {text!r}: {error.strerror}") from None
     if not found:
         raise SourceError(f"there are no pictures in {text!r}; videos are named one by one")
-    found.sort(key=natural)
+    found.sort(key=natural_order)
     folder = Path(text) if Path(text).is_dir() else found[0].parent
     return Address(Kind.PICTURES, text, folder.resolve().name or "pictures", repr(text), (*found,))
 
 
-def natural(path: Path) -> list[tuple[int, str]]:
+def natural_order(path: Path) -> list[tuple[int, str]]:
     """The order a person expects: frame2 before frame10.
 
-    >>> [path.name for path in sorted([Path("f10.png"), Path("f2.png")], key=natural)]
+    >>> [path.name for path in sorted([Path("f10.png"), Path("f2.png")], key=natural_order)]
     ['f2.png', 'f10.png']
     """
     parts = re.split(r"([0-9]+)", str(path))

@@ -24,11 +24,11 @@ from onlooker.vision.types import Frame, Pixels
 
 
 @dataclass(slots=True)
-class Counts:
+class FrameCounts:
     """What became of the frames of one camera.
 
-    >>> Counts(frames=3, corrupt=1)
-    Counts(frames=3, dropped=0, corrupt=1, resized=0, reconnects=0, problem='')
+    >>> FrameCounts(frames=3, corrupt=1)
+    FrameCounts(frames=3, dropped=0, corrupt=1, resized=0, reconnects=0, problem='')
     """
 
     frames: int = 0
@@ -46,7 +46,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shot:
+class RawFrame:
     """One picture as it came: its time if the source knows it, no pixels if it was corrupt."""
 
     time: float | None
@@ -54,17 +54,17 @@ class Shot:
 
 
 @dataclass(slots=True)
-class Tally:
+class FrameBuilder:
     """Turns the shots of a camera into numbered frames, and counts those that cannot be."""
 
     camera: str
-    counts: Counts
+    counts: FrameCounts
     seconds: float
     """Between two frames, where the source does not say."""
     index: int = -1
     size: tuple[int, ...] = ()
 
-    def frame(self, shot: Shot, time: float | None = None) -> Frame | None:
+    def frame(self, shot: RawFrame, time: float | None = None) -> Frame | None:
         """The next frame, at this time or the shot's own; None for a corrupt one."""
         self.index += 1
         if shot.pixels is None:
@@ -77,7 +77,7 @@ class Tally:
             time = self.due(shot)
         return Frame(self.camera, self.index, time, shot.pixels)
 
-    def due(self, shot: Shot) -> float:
+    def due(self, shot: RawFrame) -> float:
         """When the shot was taken, by the source's own time or else by counting."""
         return max(0, self.index) * self.seconds if shot.time is None else shot.time
 
@@ -97,49 +97,51 @@ SIMULATED_FPS = 12.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Opened:
+class OpenedSource:
     """A source that could be opened."""
 
-    shots: Iterator[Shot | None]
+    shots: Iterator[RawFrame | None]
     """None is a sign of life without a picture."""
     recorded: bool
     """It has an end of its own. A camera has none: when its stream ends, it was lost."""
 
 
 @contextmanager
-def opened(
+def open_source(
     address: Address, *, timeout: float, max_pixels: int, endless: bool = True
-) -> Iterator[Opened]:
+) -> Iterator[OpenedSource]:
     """Open the source; it is closed however the block ends.
 
     endless: whether the simulated camera keeps the pace of a camera and never ends.
     """
     if address.kind is Kind.SIMULATED:
-        yield Opened(_simulated(address.target.partition(":")[2], endless), recorded=not endless)
+        yield OpenedSource(
+            _simulated(address.target.partition(":")[2], endless), recorded=not endless
+        )
         return
     if address.kind is Kind.PICTURES:
-        yield Opened(_read_all(address.files, max_pixels), recorded=True)
+        yield OpenedSource(_read_all(address.files, max_pixels), recorded=True)
         return
     with closing(_container(address, timeout, max_pixels)) as container:
         if not container.streams.video:
             raise SourceError(f"there are no pictures in {address.shown}, only other streams")
         recorded = address.kind is Kind.VIDEO or bool(container.duration)
-        yield Opened(_decode(address, container, max_pixels), recorded)
+        yield OpenedSource(_decode(address, container, max_pixels), recorded)
 
 
-def _read_all(files: tuple[Path, ...], max_pixels: int) -> Iterator[Shot]:
+def _read_all(files: tuple[Path, ...], max_pixels: int) -> Iterator[RawFrame]:
     for file in files:
         try:
-            yield Shot(None, read_picture(file, max_pixels=max_pixels))
+            yield RawFrame(None, read_picture(file, max_pixels=max_pixels))
         except PictureError:
-            yield Shot(None, None)
+            yield RawFrame(None, None)
 
 
-def _simulated(name: str, endless: bool) -> Iterator[Shot | None]:
+def _simulated(name: str, endless: bool) -> Iterator[RawFrame | None]:
     """The scenario once, as it is; or over and over, as slowly as a camera."""
     try:
         if not endless:
-            yield from (Shot(frame.time, frame.pixels) for frame, _ in scenario(name))
+            yield from (RawFrame(frame.time, frame.pixels) for frame, _ in scenario(name))
             return
         yield from (None for _ in prepared())  # alive, and getting ready
         due = time.monotonic()
@@ -147,7 +149,7 @@ def _simulated(name: str, endless: bool) -> Iterator[Shot | None]:
             for frame, _ in scenario(name):
                 due = max(due + 1 / SIMULATED_FPS, time.monotonic())
                 time.sleep(max(0.0, due - time.monotonic()))
-                yield Shot(None, frame.pixels)
+                yield RawFrame(None, frame.pixels)
     except NotFound as error:  # the pictures that it is made of are not installed
         raise SourceError(str(error)) from error
 
@@ -216,7 +218,9 @@ def _device(address: Address) -> tuple[str, str, dict[str, str]]:
     return path, "v4l2", {}
 
 
-def _decode(address: Address, container: InputContainer, max_pixels: int) -> Iterator[Shot | None]:
+def _decode(
+    address: Address, container: InputContainer, max_pixels: int
+) -> Iterator[RawFrame | None]:
     video = container.streams.video[0]
     video.codec_context.options = {"max_pixels": str(max_pixels)}
     try:
@@ -230,15 +234,15 @@ def _decode(address: Address, container: InputContainer, max_pixels: int) -> Ite
         if address.kind is not Kind.VIDEO:
             reason = _reason(error, address, float(container.read_timeout or 0))
             raise SourceError(f"lost {address.shown}: {reason}") from None
-        yield Shot(None, None)  # a file cut in half: what there was has been read
+        yield RawFrame(None, None)  # a file cut in half: what there was has been read
 
 
-def _shots(packet: "av.Packet[Any]") -> list[Shot]:
+def _shots(packet: "av.Packet[Any]") -> list[RawFrame]:
     try:
         frames = packet.decode()
-        return [Shot(frame.time, _pixels(frame)) for frame in frames]
+        return [RawFrame(frame.time, _pixels(frame)) for frame in frames]
     except (av.FFmpegError, MemoryError):
-        return [Shot(None, None)]
+        return [RawFrame(None, None)]
 
 
 def _pixels(frame: av.VideoFrame) -> Pixels | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from threading import Condition, Event, Thread
 
 from onlooker.video.addresses import Address, Kind, SourceError
-from onlooker.video.decoding import Counts, Opened, Tally, opened
+from onlooker.video.decoding import FrameBuilder, FrameCounts, OpenedSource, open_source
 from onlooker.vision.types import Frame
 
 _PATIENCE = 2.0
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class LiveOptions:
     """How long to wait for a camera, and when to try it again."""
 
     stall_after: float
@@ -38,14 +38,14 @@ class Watch:
 
 
 @dataclass(eq=False)
-class Mailbox:
+class FrameQueue:
     """Frames of several cameras that wait to be taken; the oldest give way to the newest."""
 
     size: int
-    readers: list["Reader"] = field(default_factory=list)
+    readers: list["CameraReader"] = field(default_factory=list)
     changed: Condition = field(default_factory=Condition)
 
-    def put(self, reader: "Reader", frame: Frame) -> None:
+    def put(self, reader: "CameraReader", frame: Frame) -> None:
         """Add one, and drop and count the oldest of this camera if there is no room."""
         with self.changed:
             if len(reader.waiting) == self.size:
@@ -86,15 +86,17 @@ class Mailbox:
                 log.warning("%s does not answer; its reader ends later", reader.address.camera)
 
 
-class Reader(Thread):
+class CameraReader(Thread):
     """Reads one camera until told to stop, whatever happens to it."""
 
-    def __init__(self, address: Address, watch: Watch, mailbox: Mailbox, tally: Tally) -> None:
+    def __init__(
+        self, address: Address, watch: LiveOptions, queue: FrameQueue, builder: FrameBuilder
+    ) -> None:
         super().__init__(name=f"onlooker {address.camera}", daemon=True)
         self.address = address
         self.watch = watch
-        self.mailbox = mailbox
-        self.tally = tally
+        self.queue = queue
+        self.builder = builder
         self.waiting: deque[Frame] = deque()
         self.stop = Event()
         self.tried = Event()
@@ -102,9 +104,9 @@ class Reader(Thread):
         self.failure: BaseException | None = None
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> FrameCounts:
         """What became of the frames."""
-        return self.tally.counts
+        return self.builder.counts
 
     def run(self) -> None:
         """Read, and on a loss wait and read again."""
@@ -113,10 +115,10 @@ class Reader(Thread):
         except BaseException as error:  # handed to whoever takes the frames
             self.failure = error
         finally:
-            with self.mailbox.changed:
+            with self.queue.changed:
                 self.ended = True
                 self.tried.set()
-                self.mailbox.changed.notify()
+                self.queue.changed.notify()
 
     def first_attempt(self) -> None:
         """Wait until the camera has been opened, or raise why it could not be."""
@@ -143,7 +145,7 @@ class Reader(Thread):
 
     def _read_once(self) -> None:
         """To the end of a recording, to the word to stop, or to the loss of the camera."""
-        with opened(
+        with open_source(
             self.address, timeout=self.watch.stall_after, max_pixels=self.watch.max_pixels
         ) as source:
             self.tried.set()
@@ -151,15 +153,15 @@ class Reader(Thread):
             if not source.recorded and not self.stop.is_set():
                 raise SourceError(f"lost {self.address.shown}: the stream ended")
 
-    def _read_shots(self, source: Opened) -> None:
+    def _read_shots(self, source: OpenedSource) -> None:
         """A recording that is to pass for a camera keeps the pace at which it was taken."""
         start = latest = self.watch.now()
         for shot in source.shots:
             if shot is not None and self.address.kind in (Kind.VIDEO, Kind.PICTURES):
-                self.stop.wait(max(0.0, start + self.tally.due(shot) - self.watch.now()))
+                self.stop.wait(max(0.0, start + self.builder.due(shot) - self.watch.now()))
             if self.stop.is_set():
                 return
-            frame = None if shot is None else self.tally.frame(shot, self.watch.now())
+            frame = None if shot is None else self.builder.frame(shot, self.watch.now())
             if frame is None:
                 if self.watch.now() - latest > self.watch.stall_after:
                     raise SourceError(
@@ -170,4 +172,4 @@ class Reader(Thread):
             if self.counts.problem:
                 self.counts.problem = ""
                 self.counts.reconnects += frame.index > 0
-            self.mailbox.put(self, frame)
+            self.queue.put(self, frame)

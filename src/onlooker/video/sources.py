@@ -14,22 +14,24 @@ from contextlib import ExitStack, contextmanager
 
 from onlooker.core.errors import BadValue
 from onlooker.video.addresses import Kind, Source, SourceError, addresses_of
-from onlooker.video.decoding import Counts, Opened, Tally, opened
+from onlooker.video.decoding import FrameBuilder, FrameCounts, OpenedSource, open_source
 from onlooker.video.image_files import MAX_PIXELS
-from onlooker.video.live import Mailbox, Reader, Watch
+from onlooker.video.live import CameraReader, FrameQueue, LiveOptions
 from onlooker.vision.types import Frame
 
 LIVE = (Kind.CAMERA, Kind.STREAM, Kind.SIMULATED)
 """What has no end of its own."""
 
-__all__ = ["Counts", "SourceError", "Stream", "frames_from"]
+__all__ = ["FrameCounts", "SourceError", "FrameStream", "frames_from"]
 
 
-class Stream(Iterator[Frame]):
+class FrameStream(Iterator[Frame]):
     """Frames of one or several cameras: replayed ones by their time, live ones as they come."""
 
-    def __init__(self, tallies: list[Tally], replay: Iterator[Frame], live: Mailbox) -> None:
-        self._tallies = tallies
+    def __init__(
+        self, builders: list[FrameBuilder], replay: Iterator[Frame], live: FrameQueue
+    ) -> None:
+        self._builders = builders
         self._replay: Iterator[Frame] | None = replay
         self._live = live
         self._closed = False
@@ -37,12 +39,12 @@ class Stream(Iterator[Frame]):
     @property
     def cameras(self) -> tuple[str, ...]:
         """Their names, in the order the sources were given."""
-        return tuple(tally.camera for tally in self._tallies)
+        return tuple(builder.camera for builder in self._builders)
 
     @property
-    def counts(self) -> dict[str, Counts]:
+    def counts(self) -> dict[str, FrameCounts]:
         """What became of the frames so far, by camera. Still there when the block has ended."""
-        return {tally.camera: dataclasses.replace(tally.counts) for tally in self._tallies}
+        return {builder.camera: dataclasses.replace(builder.counts) for builder in self._builders}
 
     def __next__(self) -> Frame:
         while not self._closed:
@@ -73,7 +75,7 @@ def frames_from(
     queue_size: int = 8,
     max_pixels: int = MAX_PIXELS,
     clock: Callable[[], float] = time.monotonic,
-) -> Iterator[Stream]:
+) -> Iterator[FrameStream]:
     """Frames of cameras and recordings; everything is released however the block ends.
 
     A source is `0` (a camera of this computer), `video.mp4`, a folder of pictures or a pattern
@@ -108,33 +110,35 @@ def frames_from(
     if not reconnect_after:
         raise BadValue("reconnect_after needs one pause at least, for example (1.0,)")
     addresses = addresses_of(sources)
-    watch = Watch(stall_after, reconnect_after, retry_first, max_pixels, clock, clock())
-    mailbox = Mailbox(int(queue_size))
-    tallies = [Tally(address.camera, Counts(), 1 / fps) for address in addresses]
+    watch = LiveOptions(stall_after, reconnect_after, retry_first, max_pixels, clock, clock())
+    queue = FrameQueue(int(queue_size))
+    builders = [FrameBuilder(address.camera, FrameCounts(), 1 / fps) for address in addresses]
     replayed = []
     with ExitStack() as stack:
-        stack.callback(mailbox.close)
-        for address, tally in zip(addresses, tallies, strict=True):
+        stack.callback(queue.close)
+        for address, builder in zip(addresses, builders, strict=True):
             if live if live is not None else address.kind in LIVE:
-                mailbox.readers.append(Reader(address, watch, mailbox, tally))
-                mailbox.readers[-1].start()
+                queue.readers.append(CameraReader(address, watch, queue, builder))
+                queue.readers[-1].start()
             else:
-                source = opened(address, timeout=stall_after, max_pixels=max_pixels, endless=False)
-                replayed.append(_replay(stack.enter_context(source), tally))
+                source = open_source(
+                    address, timeout=stall_after, max_pixels=max_pixels, endless=False
+                )
+                replayed.append(_replay(stack.enter_context(source), builder))
         if not retry_first:
-            for reader in list(mailbox.readers):
+            for reader in list(queue.readers):
                 reader.first_attempt()
         replay = heapq.merge(*replayed, key=lambda frame: frame.time)
-        stream = Stream(tallies, replay, mailbox)
+        stream = FrameStream(builders, replay, queue)
         stack.callback(stream.close)
         yield stream
 
 
-def _replay(source: Opened, tally: Tally) -> Iterator[Frame]:
+def _replay(source: OpenedSource, builder: FrameBuilder) -> Iterator[Frame]:
     for shot in source.shots:
-        frame = None if shot is None else tally.frame(shot)
+        frame = None if shot is None else builder.frame(shot)
         if frame is not None:
-            tally.counts.frames += 1
+            builder.counts.frames += 1
             yield frame
 
 

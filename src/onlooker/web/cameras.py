@@ -28,7 +28,7 @@ from typing import Any, Literal
 from onlooker.core.errors import BadValue, NotFound, OnlookerError
 from onlooker.core.files import OWNER_ONLY, replace_file
 from onlooker.video.addresses import Address, Kind, addresses_of
-from onlooker.video.sources import Counts, Stream, frames_from
+from onlooker.video.sources import FrameCounts, FrameStream, frames_from
 from onlooker.vision.types import Frame
 from onlooker.web.home_thread import Stopped
 
@@ -190,7 +190,7 @@ class Camera:
         self.name, self.target = address.camera, address.target
         self._address, self._show = address, show
         self._stack, self._lock = ExitStack(), Lock()
-        self._stream: Stream | None = None
+        self._stream: FrameStream | None = None
         self._state: State = "starting"
         self._problem: str | None = None
         self._closed = False
@@ -202,7 +202,7 @@ class Camera:
     def state(self) -> CameraState:
         """How it is."""
         stream = self._stream
-        counts = stream.counts[self.name] if stream else Counts()
+        counts = stream.counts[self.name] if stream else FrameCounts()
         state, problem = self._state, self._problem or counts.problem or None
         if counts.problem and state == "watching":
             state = "lost"

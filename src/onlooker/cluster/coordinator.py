@@ -2,7 +2,7 @@
 
 A round notes which sites answer, by how much their clocks differ, and tells every site the labels
 that it lacks. It compares what is there, so that a round that was missed, or done twice, does no
-harm. Rounds and forgettings take turns: no label is carried past a forgetting.
+harm. Coordinator and forgettings take turns: no label is carried past a forgetting.
 
 How a site is, as somebody sees it who visits it every few seconds.
 """
@@ -18,10 +18,10 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
-from onlooker.cluster.messages import Label, Report, SiteReceipt
-from onlooker.cluster.ray_site import find_site, told
-from onlooker.cluster.site import Pending
-from onlooker.cluster.transport import Lost
+from onlooker.cluster.messages import Label, SiteReceipt, SiteReport
+from onlooker.cluster.ray_site import find_site, result_of
+from onlooker.cluster.site import PendingForgets
+from onlooker.cluster.transport import SiteUnavailable
 from onlooker.core.errors import OnlookerError
 
 SKEW = 1.0
@@ -29,10 +29,10 @@ SKEW = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class SiteState:
+class SiteStatus:
     """How a site is, as the last round saw it.
 
-    >>> SiteState("north", "away", why="no answer within 10 s").report is None
+    >>> SiteStatus("north", "away", why="no answer within 10 s").report is None
     True
     """
 
@@ -40,7 +40,7 @@ class SiteState:
     state: str
     """serving; read-only; away."""
     why: str = ""
-    report: Report | None = None
+    report: SiteReport | None = None
     """The last one, even of a site that is away."""
     seen: float | None = None
     """When it last answered, by the clock of the rounds."""
@@ -72,12 +72,12 @@ class SiteState:
         return found + list(self.refused)
 
 
-def away(before: SiteState, why: str, every: float) -> SiteState:
+def away(before: SiteStatus, why: str, every: float) -> SiteStatus:
     """After a round in which it did not answer, `every` seconds after the one before."""
     return replace(before, state="away", why=why, away=before.away + every)
 
 
-def seen(before: SiteState, report: Report, asked: float, now: float) -> SiteState:
+def seen(before: SiteStatus, report: SiteReport, asked: float, now: float) -> SiteStatus:
     """After it reported, by now; asked is when."""
     was = before.report
     moved = was is not None and was.process != report.process
@@ -98,7 +98,7 @@ FORGET_WITHIN = 60.0
 """Erasing all of history takes a while."""
 
 
-class Rounds:
+class Coordinator:
     """Knows all sites by name; a thread makes a round every so many seconds."""
 
     def __init__(
@@ -111,7 +111,7 @@ class Rounds:
     ) -> None:
         self._folders, self._every, self._find = dict(folders), every, find
         self._timeout = timeout
-        self._states = {site: SiteState(site, "away", "not visited yet") for site in folders}
+        self._states = {site: SiteStatus(site, "away", "not visited yet") for site in folders}
         self._turn = threading.Lock()
         self._ended = threading.Event()
         threading.Thread(target=self._go, name="rounds", daemon=True).start()
@@ -121,11 +121,11 @@ class Rounds:
             with suppress(OnlookerError):  # what a site says against it is in its state
                 self.visit()
 
-    def states(self) -> list[SiteState]:
+    def states(self) -> list[SiteStatus]:
         """As the last round saw them."""
         return list(self._states.values())
 
-    def visit(self) -> list[SiteState]:
+    def visit(self) -> list[SiteStatus]:
         """One round, now: all sites at once, so that one which hangs holds up nobody."""
         with self._turn:
             self._look()
@@ -158,7 +158,7 @@ class Rounds:
         for site in self._folders if sites is None else sites:
             try:
                 waiting[self._find(site).call.remote(verb)] = site
-            except (Lost, RayError) as error:
+            except (SiteUnavailable, RayError) as error:
                 answers[site] = error, time.time()
         deadline = time.monotonic() + self._timeout
         while waiting:
@@ -166,11 +166,11 @@ class Rounds:
             ready, _ = ray.wait(list(waiting), timeout=left)
             now = time.time()
             if not ready:
-                late = Lost(f"no answer within {self._timeout:g} s")
+                late = SiteUnavailable(f"no answer within {self._timeout:g} s")
                 return answers | dict.fromkeys(waiting.values(), (late, now))
             try:
-                answers[waiting[ready[0]]] = told(ready[0], self._timeout), now
-            except (Lost, OnlookerError) as error:
+                answers[waiting[ready[0]]] = result_of(ready[0], self._timeout), now
+            except (SiteUnavailable, OnlookerError) as error:
                 answers[waiting[ready[0]]] = error, now
             del waiting[ready[0]]
         return answers
@@ -192,7 +192,7 @@ class Rounds:
             for other, theirs in keys.items():
                 wanted = [key for key in theirs if key in lacking]
                 if wanted:
-                    with suppress(Lost, OnlookerError):  # the next round tries again
+                    with suppress(SiteUnavailable, OnlookerError):  # the next round tries again
                         labels: list[Label] = self._ask(other, "labels", wanted)
                         taught = self._ask(site, "learn_labels", labels, f"site {other}")
                         refused += taught.refused
@@ -203,7 +203,7 @@ class Rounds:
         self._states[site] = replace(self._states[site], refused=refused)
 
     def _ask(self, site: str, verb: str, *arguments: Any) -> Any:
-        return told(self._find(site).call.remote(verb, *arguments), self._timeout)
+        return result_of(self._find(site).call.remote(verb, *arguments), self._timeout)
 
     # ---- forgetting
 
@@ -215,8 +215,8 @@ class Rounds:
     def _forget_at(self, site: str, name: str) -> SiteReceipt:
         within = FORGET_WITHIN if self._states[site].state == "serving" else self._timeout
         try:
-            receipt: SiteReceipt = told(self._find(site).call.remote("forget", name), within)
+            receipt: SiteReceipt = result_of(self._find(site).call.remote("forget", name), within)
             return receipt
-        except (Lost, OnlookerError) as error:
-            Pending(self._folders[site]).add(name)
+        except (SiteUnavailable, OnlookerError) as error:
+            PendingForgets(self._folders[site]).add(name)
             return SiteReceipt(site, name, "pending", why=str(error))
