@@ -88,7 +88,7 @@ def test_so_few_strangers_say_nothing_about_one_in_a_million(pictures, home, fou
     shutil.copytree(found, home / "cache" / "onlooker" / "faces")
     result = calibrate(pictures / "strangers", "--rate", "1e-6")
     assert result.exit_code == 0, result.output
-    assert "careful: so few strangers" in result.stderr
+    assert "warning: so few strangers" in result.stderr
     assert json.loads(result.stdout)["rate"] == 0
 
 

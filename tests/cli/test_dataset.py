@@ -79,7 +79,7 @@ def test_record_one_person_without_questions(films, tmp_path):
         "poor": 0,
     }
     assert result.stderr.count("agreed") == 1
-    assert "finished: 4 of 4 frames kept in d" in result.stderr
+    assert "finished: 4 of 4 frames stored in d" in result.stderr
     stranger = onlooker("record", "d", f"door={films / 'ben.mp4'}", "--who", "", "--set", "more")
     assert stranger.exit_code == 0, stranger.output
     rows = [json.loads(line) for line in onlooker("check", "d").stdout.splitlines()]
@@ -117,7 +117,7 @@ def test_nothing_but_walls_is_told(tmp_path):
     result = onlooker("record", "d", "walls", "--who", "ana")
     assert result.exit_code == 1
     assert "1 without a face" in result.stderr
-    assert "no frame was kept" in result.stderr.splitlines()[-1]
+    assert "no frame was stored" in result.stderr.splitlines()[-1]
 
 
 def at_a_terminal(*arguments, typed, colour="truecolor"):

@@ -16,7 +16,7 @@ from helpers.waiting import eventually
 from onlooker.cli.alerts import Alerts
 from onlooker.cli.app import app
 from onlooker.cli.serve import opened_service
-from onlooker.cli.settings import settings
+from onlooker.cli.settings import load_settings
 from onlooker.core.errors import BadValue
 from onlooker.home.people import rename
 from onlooker.home.taught import FILE, Register
@@ -37,7 +37,7 @@ def people(tmp_path):
 
 
 def started(folder, people=None, alerts=NOBODY_TOLD):
-    chosen = settings(home=str(folder), people=None if people is None else str(people))
+    chosen = load_settings(home=str(folder), people=None if people is None else str(people))
     return opened_service(folder, chosen, [], Alerts(*alerts))
 
 
@@ -276,4 +276,4 @@ def test_the_home_comes_from_the_settings_file(tmp_path):
     assert "missing.mp4" in told("missing.mp4", code=1)
     assert (tmp_path / "there" / "onlooker.db").exists()
     (tmp_path / "onlooker.toml").write_text("home = 7\n")
-    assert "home must be a text, got 7" in told(code=1)
+    assert "home must be text, got 7" in told(code=1)

@@ -107,7 +107,7 @@ def test_up_status_merge_forget_down(tmp_path):
     listed = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True).stdout
     assert str(tmp_path) not in listed
     again = onlooker("cluster", "down", *config)
-    assert (again.returncode, again.stderr) == (0, "onlooker: nothing is up\n")
+    assert (again.returncode, again.stderr) == (0, "onlooker: no Ray of this cluster is running\n")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_without_ray_one_line_names_the_extra(tmp_path, arguments):
     )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
-    assert 'needs ray, not installed here: pip install "onlooker[cluster]"' in done.stderr
+    assert 'needs ray, which is not installed: pip install "onlooker[cluster]"' in done.stderr
 
 
 def test_a_sweep_on_ray_gives_the_rows_that_processes_give(ray_here):

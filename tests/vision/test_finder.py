@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onlooker.cli.recognizers import finder_from
-from onlooker.cli.settings import settings
+from onlooker.cli.settings import load_settings
 from onlooker.core.errors import BadValue
 from onlooker.vision.detector import Haar, YuNet
 from onlooker.vision.finder import FaceFinder
@@ -60,7 +60,7 @@ def test_an_embedding_of_faces_without_landmarks_is_refused():
     with pytest.raises(BadValue, match=r"landmarks.*yunet"):
         FaceFinder(detector="haar", kind="embedding")
     with pytest.raises(BadValue, match="landmarks"):
-        finder_from(settings({}, features="embedding", detector="haar"))
+        finder_from(load_settings({}, features="embedding", detector="haar"))
 
 
 @pytest.fixture
@@ -90,4 +90,4 @@ def _no_file(tmp_path, monkeypatch):
     ids=lambda value: str(value),
 )
 def test_settings_decide_the_eyes(environment, options, expected):
-    assert finder_from(settings(environment, **options)) == expected
+    assert finder_from(load_settings(environment, **options)) == expected

@@ -1,44 +1,27 @@
-"""The command `onlooker`. Needs the extra `faces`; the commands themselves are in `app`.
+"""The command `onlooker`. Needs the extra `faces`; the commands are listed in `app`.
 
-Exit codes: 0 done, 1 an error that was told in one line, 2 not understood or not installed,
-130 interrupted (what was learned is saved first).
+Exit codes: 0 done, 1 an error that is reported in one line, 2 wrong usage or a package that is not
+installed, 130 interrupted (what was learned is on the disk).
 """
 
 import signal
 import sys
 
-NEEDED = ("av", "cv2", "matplotlib", "rich", "typer")
-"""What the extra brings. That another module is missing is our mistake, and may be seen."""
+from onlooker.cli.output import INTERRUPTED, requires
+
+REQUIRED = dict.fromkeys(("av", "cv2", "matplotlib", "rich", "typer"), "faces")
+"""The packages that every command needs, and the extra that installs them."""
 
 
 def main() -> None:
     """Run the command line; never returns.
 
-    SIGTERM is treated as Ctrl-C from here on, so that whoever is stopped can still save.
+    SIGTERM is handled like Ctrl-C from here on, so that a command that is stopped can still save.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        from onlooker.cli.app import app
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in NEEDED:
-            raise
-        print(missing(error.name), file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
-    try:
+        with requires("the command line", REQUIRED):
+            from onlooker.cli.app import app
         app(prog_name="onlooker")
-    except KeyboardInterrupt:  # so late that there was nothing left to interrupt
-        sys.exit(130)
-
-
-def missing(module: str | None) -> str:
-    """What to say where a module is not installed.
-
-    >>> missing("cv2")
-    'onlooker: the command line needs cv2, not installed here: pip install "onlooker[faces]"'
-    """
-    return (
-        f"onlooker: the command line needs {module}, not installed here: "
-        'pip install "onlooker[faces]"'
-    )
+    except KeyboardInterrupt:  # while the commands are imported, or after the command has ended
+        sys.exit(INTERRUPTED)

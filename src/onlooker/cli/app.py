@@ -1,6 +1,5 @@
-"""The commands under one roof, and what all of them do with an error."""
+"""All commands of `onlooker`, and how their errors are reported."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -15,32 +14,32 @@ from onlooker.cli.doctor import doctor
 from onlooker.cli.enroll import enroll
 from onlooker.cli.history import events, undo
 from onlooker.cli.models import models
-from onlooker.cli.options import one_line
+from onlooker.cli.output import print_problem
 from onlooker.cli.people import people
 from onlooker.cli.reproduce import reproduce
 from onlooker.cli.serve import serve
 from onlooker.cli.strangers import strangers
-from onlooker.cli.transfer import backup, bring_in, export
+from onlooker.cli.transfer import backup, export, import_command
 from onlooker.cli.watch import watch
 from onlooker.core.errors import OnlookerError
 
 __all__ = ["app"]
 
 
-class OneLine(TyperGroup):
-    """A group whose commands may raise: an error we know is a line on stderr and exit code 1."""
+class CommandGroup(TyperGroup):
+    """A group that reports an error of Onlooker in one line on stderr, with exit code 1."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run the command."""
         try:
             return super().invoke(ctx)
         except OnlookerError as error:
-            print(f"onlooker: {one_line(error)}", file=sys.stderr)
+            print_problem(error)
             raise typer.Exit(1) from error
 
 
 app = typer.Typer(
-    cls=OneLine,
+    cls=CommandGroup,
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -56,7 +55,7 @@ app.add_typer(strangers, name="strangers")
 app.command()(events)
 app.command()(undo)
 app.command()(export)
-app.command("import")(bring_in)
+app.command("import")(import_command)
 app.command()(backup)
 app.command("calibrate")(calibrate_command)
 app.add_typer(dataset, name="dataset")
@@ -75,7 +74,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def learn_by_watching(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     """Learn who is in front of a camera: a few labeled faces once, then by watching.

@@ -1,6 +1,5 @@
 """`onlooker calibrate`: bandwidth and cutoff from faces of strangers."""
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,38 +15,39 @@ from onlooker.cli.options import (
     ModelOption,
     PeopleOption,
     VerticesOption,
-    one_line,
 )
+from onlooker.cli.output import one_line, print_row
 from onlooker.cli.recognizers import existing_folder, finder_from
-from onlooker.cli.settings import settings
+from onlooker.cli.settings import load_settings
 from onlooker.core.checks import Floats, Rows
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import squared_distances_of_all
 from onlooker.experiments.datasets.facebank import Face, find_faces
 from onlooker.experiments.datasets.manifest import Picture
-from onlooker.experiments.report.plots import FORMATS, save_trade_off
 from onlooker.recognition.enrolment import people_in
 from onlooker.video.image_files import SUFFIXES
 from onlooker.vision.calibration import Calibration, calibrate
 from onlooker.vision.finder import FaceFinder
 
-MOST = 5000
-"""Strangers that are looked at: all pairs of them are compared."""
+MAX_PICTURES = 5000
+"""Pictures of strangers that are used, because all pairs of them are compared."""
 
 StrangersArgument = Annotated[
     Path,
     typer.Argument(
         metavar="STRANGERS",
-        help="A folder of pictures, everybody in it a different person.",
+        help="A folder of pictures, each of a different person.",
         show_default=False,
     ),
 ]
 RateOption = Annotated[
     float,
-    typer.Option("--rate", help="Of strangers that may come near a kept face.", min=1e-9, max=0.5),
+    typer.Option(
+        "--rate", help="Share of strangers that may be close to a stored face.", min=1e-9, max=0.5
+    ),
 ]
 PlotOption = Annotated[
-    Path, typer.Option("--plot", metavar="FILE", help="Where the trade-off is drawn.")
+    Path, typer.Option("--plot", metavar="FILE", help="Where the plot is written.")
 ]
 
 
@@ -61,21 +61,23 @@ def calibrate_command(
     detector: DetectorOption = None,
     plot: PlotOption = Path("calibration.svg"),
 ) -> None:
-    """Choose bandwidth and cutoff so that strangers stay strangers, and draw the trade-off.
+    """Choose bandwidth and cutoff so that strangers stay strangers, and plot the trade-off.
 
-    The rate is the share of strangers that come near enough to be named by a learner whose budget
-    of faces is full. With --people, a folder of pictures by name, the plot also shows how many
-    pairs of the same person the cutoff links.
+    The rate is the share of strangers that come close enough to be named by a learner that stores
+    as many faces as it may. With --people, a folder of pictures by name, the plot also shows how
+    many pairs of the same person the cutoff links.
 
     Example: onlooker calibrate strangers/ --rate 0.001 --features embedding --model sface
     """
+    from onlooker.experiments.report.plots import FORMATS, save_trade_off  # imports matplotlib
+
     if plot.suffix not in FORMATS:
         raise typer.BadParameter(f"{plot} must end in {' or '.join(FORMATS)}")
     if plot.is_dir():
-        raise typer.BadParameter(f"cannot draw {plot}: {plot} is a folder")
+        raise typer.BadParameter(f"cannot write {plot}: {plot} is a folder")
     if not plot.absolute().parent.is_dir():
-        raise typer.BadParameter(f"cannot draw {plot}: make {plot.parent} first")
-    chosen = settings(features=features, model=model, vertices=vertices, detector=detector)
+        raise typer.BadParameter(f"cannot write {plot}: make {plot.parent} first")
+    chosen = load_settings(features=features, model=model, vertices=vertices, detector=detector)
     finder = finder_from(chosen)
     files = _pictures_in(existing_folder(strangers, "pictures of strangers"))
     found = find_faces(_as_pictures(files), finder)
@@ -83,7 +85,7 @@ def calibrate_command(
     good = [(file, vector) for file, vector in usable if vector is not None]
     if not good:
         raise BadValue(f"none of the {len(files)} pictures in {strangers} shows a usable face")
-    friends = None if people is None else _friends(people, finder)
+    same_person = None if people is None else _same_person_distances(people, finder)
     with Console(stderr=True).status("comparing all pairs"):
         result = calibrate(
             np.array([vector for _, vector in good]),
@@ -91,8 +93,8 @@ def calibrate_command(
             rate=rate,
             vertices=chosen["vertices"],
         )
-    save_trade_off(plot, result, friends)
-    _tell(result, [file for file, _ in good], len(files), rate, plot)
+    save_trade_off(plot, result, same_person)
+    _print_result(result, [file for file, _ in good], len(files), rate, plot)
 
 
 def _pictures_in(folder: Path) -> list[Path]:
@@ -101,8 +103,8 @@ def _pictures_in(folder: Path) -> list[Path]:
     )
     if not files:
         raise BadValue(f"there is no picture in {folder}")
-    if len(files) > MOST:  # evenly from all over the folder, always the same ones
-        files = [files[int(at)] for at in np.linspace(0, len(files) - 1, MOST)]
+    if len(files) > MAX_PICTURES:  # evenly spaced, so the same ones every time
+        files = [files[int(at)] for at in np.linspace(0, len(files) - 1, MAX_PICTURES)]
     return files
 
 
@@ -114,7 +116,7 @@ def _largest(faces: Sequence[Face]) -> Rows | None:
     return faces[0].vector if faces else None
 
 
-def _friends(folder: Path, finder: FaceFinder) -> Floats:
+def _same_person_distances(folder: Path, finder: FaceFinder) -> Floats:
     """Distances between pictures of the same person, of everybody in the folder."""
     files = [
         (name, file)
@@ -136,37 +138,35 @@ def _friends(folder: Path, finder: FaceFinder) -> Floats:
     return np.concatenate(gaps)
 
 
-def _tell(
+def _print_result(
     found: Calibration, files: Sequence[Path], pictures: int, rate: float, plot: Path
 ) -> None:
-    """The choice as JSON on stdout; for people, on stderr."""
-    print(
-        json.dumps(
-            {
-                "bandwidth": found.bandwidth,
-                "cutoff": found.cutoff,
-                "rate": found.rate,
-                "asked_rate": rate,
-                "strangers": found.strangers,
-                "plot": str(plot),
-            }
-        )
+    """The result as JSON on stdout, and as text on stderr."""
+    print_row(
+        bandwidth=found.bandwidth,
+        cutoff=found.cutoff,
+        rate=found.rate,
+        asked_rate=rate,
+        strangers=found.strangers,
+        plot=str(plot),
     )
-    words = [
+    text = [
         f"{found.strangers} strangers in {pictures} pictures "
-        f"({len(found.doubles)} left out: they are in there twice)",
+        f"({len(found.doubles)} left out as duplicates)",
         f"put into the settings file:\n  bandwidth = {found.bandwidth:g}\n"
         f"  cutoff = {found.cutoff:g}",
-        f"expected: {found.rate:.2g} of all strangers come near a kept face (asked: {rate:g})",
+        f"expected: {found.rate:.2g} of strangers are close to a stored face (wanted: {rate:g})",
     ]
     if rate < found.least_rate:
-        words.append(
-            f"careful: so few strangers cannot vouch for a rate below {found.least_rate:.2g}"
+        text.append(
+            f"warning: so few strangers say nothing about a rate below {found.least_rate:.2g}"
         )
-    words.append("the nearest pairs; if they show one person, remove one and calibrate again:")
-    words += [
+    text.append(
+        "the closest pairs; if a pair shows one person, remove one picture and calibrate again:"
+    )
+    text += [
         f"  {gap:.3f}  {one_line(files[one])}  {one_line(files[other])}"
         for gap, one, other in found.closest
     ]
-    words.append(f"the trade-off: {plot}")
-    print("\n".join(words), file=sys.stderr)
+    text.append(f"plot: {plot}")
+    print("\n".join(text), file=sys.stderr)

@@ -1,10 +1,8 @@
 """`onlooker cluster`: many cameras at several sites, on one machine or on many.
 
-What the commands of `onlooker cluster` take.
-
-Sites for people: a row of JSON, a table, and what the page of the service shows.
-
-Sites of a cluster for the page of the service: `web` and `cluster` do not know each other.
+First the commands, then how a site is shown: as a row of JSON, in a table, and to the page of
+`onlooker serve --cluster`. The last is here because `web` and `cluster` do not import each other.
+Whatever needs Ray is imported when a command runs.
 """
 
 import sys
@@ -22,9 +20,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from onlooker.cli.homes import NameArgument, print_row, tell_left_out
-from onlooker.cli.options import one_line
-from onlooker.cli.ray import naming_the_extra, talking_to
+from onlooker.cli.options import NameArgument
+from onlooker.cli.output import print_left_out, print_problem, print_problems, print_row
+from onlooker.cli.ray import connection, requires_ray
 from onlooker.cluster.config import Config, read_config
 from onlooker.cluster.messages import ClusterError
 from onlooker.cluster.ray_cluster import LocalRay
@@ -32,33 +30,204 @@ from onlooker.cluster.ray_cluster import LocalRay
 if TYPE_CHECKING:
     from onlooker.cluster.camera import CameraState
     from onlooker.cluster.coordinator import SiteStatus
-
-if TYPE_CHECKING:
     from onlooker.cluster.merging import MissingSite
-
-if TYPE_CHECKING:
-    from onlooker.cluster.coordinator import SiteStatus
     from onlooker.web.routes.sites import SiteState as Shown
-
 
 ConfigOption = Annotated[
     Path, typer.Option("--config", metavar="FILE", help="Lists the sites and their cameras.")
 ]
 AddressOption = Annotated[
     str | None,
-    typer.Option("--address", metavar="HOST:PORT", help="Of a Ray. [one of its own, here]"),
+    typer.Option(
+        "--address", metavar="HOST:PORT", help="A running Ray. [one started on this machine]"
+    ),
 ]
-WatchOption = Annotated[bool, typer.Option("--watch", help="A table that lives, until Ctrl-C.")]
+WatchOption = Annotated[bool, typer.Option("--watch", help="Update the table until Ctrl-C.")]
 OutOption = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help="Where the merged learner goes.")
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Where the merged learner is written."),
 ]
 TimeoutOption = Annotated[
-    float, typer.Option("--timeout", min=0.1, help="Seconds that a site may take to answer.")
+    float, typer.Option("--timeout", min=0.1, help="Seconds to wait for the answer of a site.")
 ]
-DEFAULT = Path("cluster.toml")
+DEFAULT_CONFIG = Path("cluster.toml")
+PAGE_TIMEOUT = 5.0
+"""Seconds that the page waits for the state of the sites."""
+COLUMNS = ("site", "state", "people", "vertices", "event", "cameras", "clock", "seen", "problems")
+
+cluster = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
-HEADS = ("site", "state", "people", "vertices", "event", "cameras", "clock", "seen", "problems")
+@cluster.callback()
+def about() -> None:
+    """Sites with cameras: one learner each, and one view of all.
+
+    Example: onlooker cluster up --config cluster.toml
+    """
+
+
+@cluster.command()
+def up(config: ConfigOption = DEFAULT_CONFIG, address: AddressOption = None) -> None:
+    """Start every site and camera of the configuration that does not run yet, in the background.
+
+    Without an address a Ray is started on this machine, and ended by `down`. Ray's processes
+    listen on every interface; a token in the folder of the cluster keeps others out.
+
+    Example: onlooker cluster up --config cluster.toml
+    """
+    found = read_config(config)
+    with requires_ray("cluster up"):
+        if address is None:
+            print("onlooker: starting Ray on this machine", file=sys.stderr)
+            address = LocalRay(found.folder).start(found.cpus)
+        with connection(address), _progress_bar() as progress:
+            from onlooker.cluster.fleet import start_cluster
+
+            parts = sum(1 + len(site.cameras) for site in found.sites)
+            task = progress.add_task("starting", total=parts)
+            started = start_cluster(found, lambda _: progress.advance(task))
+    print_left_out(started.left_out)
+    for state in started.states:
+        print_row(**site_row(state))
+    print(f"onlooker: running on the Ray at {address}", file=sys.stderr)
+
+
+@cluster.command()
+def status(
+    config: ConfigOption = DEFAULT_CONFIG,
+    address: AddressOption = None,
+    watch: WatchOption = False,
+) -> None:
+    """Show the state of every site: a table on a terminal, otherwise JSON Lines.
+
+    Example: onlooker cluster status --watch
+    """
+    with _connected("status", config, address) as found:
+        from onlooker.cluster.fleet import site_statuses
+        from onlooker.cluster.ray_camera import camera_statuses
+
+        cameras = [camera.name for site in found.sites for camera in site.cameras]
+        console = Console()
+        if not watch:
+            seen = site_statuses(visit=True)
+            if console.is_terminal:
+                console.print(site_table(seen, camera_statuses(cameras)))
+            for state in () if console.is_terminal else seen:
+                print_row(**site_row(state))
+            raise typer.Exit(int(any(state.state == "away" for state in seen)))
+        with Live(console=console, auto_refresh=False) as live:
+            while True:
+                table = site_table(site_statuses(), camera_statuses(cameras))
+                live.update(table, refresh=True)
+                time.sleep(1.0)
+
+
+@cluster.command()
+def merge(
+    config: ConfigOption = DEFAULT_CONFIG,
+    address: AddressOption = None,
+    out: OutOption = None,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """Merge the learners of all sites; the exit code is 1 if a site did not answer.
+
+    Example: onlooker cluster merge --out everything.state
+    """
+    with _connected("merge", config, address):
+        from onlooker.cluster.fleet import merged_view
+        from onlooker.home.people import everybody
+
+        view = merged_view(timeout)
+    print_problems(_missing_site(missing) for missing in view.missing)
+    if view.learner is None:
+        raise ClusterError("no site answered: there is nothing to merge")
+    if out is not None:
+        view.learner.save(out)
+    print_row(
+        sites=list(view.sites),
+        missing=[asdict(missing) for missing in view.missing],
+        people=[asdict(known) for known in everybody(view.learner)],
+        vertices=len(view.learner),
+        state=None if out is None else str(out),
+    )
+    if view.missing:
+        raise typer.Exit(1)
+
+
+@cluster.command()
+def forget(
+    name: NameArgument, config: ConfigOption = DEFAULT_CONFIG, address: AddressOption = None
+) -> None:
+    """Delete a person at every site, with a receipt for each.
+
+    A site that cannot be reached deletes the person before it serves again.
+
+    Example: onlooker cluster forget ana
+    """
+    with _connected("forget", config, address):
+        from onlooker.cluster.fleet import forget_everywhere
+
+        receipts = forget_everywhere(name)
+    for receipt in receipts:
+        print_row(**asdict(receipt))
+    if all(receipt.state == "unknown" for receipt in receipts):
+        raise typer.Exit(1)
+
+
+@cluster.command()
+def down(config: ConfigOption = DEFAULT_CONFIG, address: AddressOption = None) -> None:
+    """Stop the cameras, then the sites, then the Ray that `up` started.
+
+    Example: onlooker cluster down
+    """
+    found = read_config(config)
+    own = LocalRay(found.folder)
+    if address is None and own.address is None:
+        print_problem("no Ray of this cluster is running")
+        return
+    try:
+        with _connected("down", config, address):
+            from onlooker.cluster.fleet import stop_cluster
+
+            print_row(closed=stop_cluster())
+    finally:
+        if address is None:
+            own.stop()
+
+
+@contextmanager
+def _connected(command: str, config: Path, address: str | None) -> Iterator[Config]:
+    """The configuration, and a connection to the Ray that the cluster runs on."""
+    found = read_config(config)
+    with requires_ray(f"cluster {command}"), connection(address or _own_address(found, config)):
+        yield found
+
+
+def _own_address(config: Config, path: Path) -> str:
+    """The address of the Ray that `cluster up` started for a configuration."""
+    own = LocalRay(config.folder)
+    own.use()
+    if own.address is None:
+        raise ClusterError(
+            f"no Ray runs for {path}; `onlooker cluster up` starts one, or give its address"
+        )
+    return own.address
+
+
+def _progress_bar() -> Progress:
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _missing_site(missing: "MissingSite") -> str:
+    since = "it has never answered"
+    if missing.age is not None:
+        since = f"it last answered {missing.age:.0f} s ago"
+    return f"without site {missing.site}: {missing.why}; {since}"
+
+
+# ---- how a site is shown
 
 
 def site_row(state: "SiteStatus") -> dict[str, Any]:
@@ -86,21 +255,18 @@ def site_row(state: "SiteStatus") -> dict[str, Any]:
 
 
 def site_table(states: "Sequence[SiteStatus]", cameras: "Mapping[str, CameraState | str]") -> Table:
-    """All sites, a line each; cameras with what they have sent."""
-    table = Table()
-    for head in HEADS:
-        table.add_column(head)
+    """All sites, one row each, with the frames their cameras have sent."""
+    table = Table(*COLUMNS)
     for state in states:
         report = state.report
-        sent = [_camera(name, number, cameras.get(name)) for name, number in _last(state)]
-        good = state.state == "serving"
+        sent = sorted(report.last.items()) if report else []
         table.add_row(
             state.site,
-            Text(state.state, style="green" if good else "bold red"),
+            Text(state.state, style="green" if state.state == "serving" else "bold red"),
             str(len(report.names)) if report else "-",
             str(report.vertices) if report else "-",
             str(report.event) if report else "-",
-            "\n".join(sent) or "-",
+            "\n".join(_camera(name, number, cameras.get(name)) for name, number in sent) or "-",
             f"{state.skew:+.2f} s" if report else "-",
             f"{time.time() - state.seen:.0f} s ago" if state.seen else "never",
             Text("\n".join(state.problems())),
@@ -108,226 +274,49 @@ def site_table(states: "Sequence[SiteStatus]", cameras: "Mapping[str, CameraStat
     return table
 
 
-def _last(state: "SiteStatus") -> list[tuple[str, int]]:
-    return sorted(state.report.last.items()) if state.report else []
-
-
 def _camera(name: str, number: int, state: "CameraState | str | None") -> str:
+    """A camera with the number of its last batch, and what became of the others."""
     if state is None or isinstance(state, str):
         return f"{name} {number}"
     dropped = f", {state.sent.dropped} dropped" if state.sent.dropped else ""
     ended = ", ended" if state.ended else ""
-    problem = f": {state.problem or state.counts.problem}"
-    return f"{name} {number}{dropped}{ended}{problem if len(problem) > 2 else ''}"
-
-
-cluster = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-
-
-@cluster.callback()
-def about() -> None:
-    """Sites with cameras: a learner each, one view of all.
-
-    Example: onlooker cluster up --config cluster.toml
-    """
-
-
-@contextmanager
-def _cluster(command: str, config: Path, address: str | None) -> Iterator[Config]:
-    """The configuration, and a connection to the Ray that the cluster runs on."""
-    found = read_config(config)
-    with naming_the_extra(f"cluster {command}"):
-        if address is None:
-            own = LocalRay(found.folder)
-            address = own.address
-            own.use()
-        if address is None:
-            raise ClusterError(
-                f"no Ray runs for {config}; `onlooker cluster up` starts one, or give --address"
-            )
-        with talking_to(address):
-            yield found
-
-
-@cluster.command()
-def up(config: ConfigOption = DEFAULT, address: AddressOption = None) -> None:
-    """Start what the configuration lists and does not run yet; it goes on when this returns.
-
-    Without an address a Ray is started on this machine, and ended by `down`. Ray's processes
-    listen on every interface; a token in the folder of the cluster keeps others out.
-
-    Example: onlooker cluster up --config cluster.toml
-    """
-    found = read_config(config)
-    with naming_the_extra("cluster up"):
-        if address is None:
-            print("onlooker: starting Ray on this machine", file=sys.stderr)
-            address = LocalRay(found.folder).start(found.cpus)
-        with talking_to(address), _steps() as progress:
-            from onlooker.cluster.fleet import start_cluster
-
-            parts = sum(1 + len(site.cameras) for site in found.sites)
-            task = progress.add_task("starting", total=parts)
-            started = start_cluster(found, lambda _: progress.advance(task))
-    tell_left_out(started.left_out)
-    for state in started.states:
-        print_row(**site_row(state))
-    print(f"onlooker: up, on the Ray at {address}", file=sys.stderr)
-
-
-def _steps() -> Progress:
-    console = Console(stderr=True)
-    shown = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    return Progress(*shown, console=console, transient=True, disable=not console.is_terminal)
-
-
-@cluster.command()
-def status(
-    config: ConfigOption = DEFAULT, address: AddressOption = None, watch: WatchOption = False
-) -> None:
-    """How every site is: a table on a terminal, otherwise JSON Lines.
-
-    Example: onlooker cluster status --watch
-    """
-    with _cluster("status", config, address) as found:
-        from onlooker.cluster.fleet import site_statuses
-        from onlooker.cluster.ray_camera import camera_statuses
-
-        cameras = [camera.name for site in found.sites for camera in site.cameras]
-        console = Console()
-        if not watch:
-            seen = site_statuses(visit=True)
-            if console.is_terminal:
-                console.print(site_table(seen, camera_statuses(cameras)))
-            for state in () if console.is_terminal else seen:
-                print_row(**site_row(state))
-            raise typer.Exit(int(any(state.state == "away" for state in seen)))
-        with Live(console=console, auto_refresh=False) as live:
-            while True:
-                table = site_table(site_statuses(), camera_statuses(cameras))
-                live.update(table, refresh=True)
-                time.sleep(1.0)
-
-
-@cluster.command()
-def merge(
-    config: ConfigOption = DEFAULT,
-    address: AddressOption = None,
-    out: OutOption = None,
-    timeout: TimeoutOption = 10.0,
-) -> None:
-    """Merge what all sites know; a site that is missing is said, and makes the exit code 1.
-
-    Example: onlooker cluster merge --out everything.state
-    """
-    with _cluster("merge", config, address):
-        from onlooker.cluster.fleet import merged_view
-        from onlooker.home.people import everybody
-
-        view = merged_view(timeout)
-    for missing in view.missing:
-        print(f"onlooker: {one_line(_without(missing))}", file=sys.stderr)
-    if view.learner is None:
-        raise ClusterError("no site answered: there is nothing to merge")
-    if out is not None:
-        view.learner.save(out)
-    print_row(
-        sites=list(view.sites),
-        missing=[asdict(missing) for missing in view.missing],
-        people=[asdict(known) for known in everybody(view.learner)],
-        vertices=len(view.learner),
-        state=None if out is None else str(out),
-    )
-    if view.missing:
-        raise typer.Exit(1)
-
-
-def _without(missing: "MissingSite") -> str:
-    since = "nobody remembers that it answered" if missing.age is None else ""
-    since = since or f"it last answered {missing.age:.0f} s ago"
-    return f"without site {missing.site}: {missing.why}; {since}"
-
-
-@cluster.command()
-def forget(
-    name: NameArgument, config: ConfigOption = DEFAULT, address: AddressOption = None
-) -> None:
-    """Delete somebody at every site: a receipt each. A site that is away does it before it serves.
-
-    Example: onlooker cluster forget ana
-    """
-    with _cluster("forget", config, address):
-        from onlooker.cluster.fleet import forget_everywhere
-
-        receipts = forget_everywhere(name)
-    for receipt in receipts:
-        print_row(**asdict(receipt))
-    if all(receipt.state == "unknown" for receipt in receipts):
-        raise typer.Exit(1)
-
-
-@cluster.command()
-def down(config: ConfigOption = DEFAULT, address: AddressOption = None) -> None:
-    """End cameras and sites in order, and the Ray that `up` started.
-
-    Example: onlooker cluster down
-    """
-    found = read_config(config)
-    own = LocalRay(found.folder)
-    if address is None and own.address is None:
-        print("onlooker: nothing is up", file=sys.stderr)
-        return
-    try:
-        with _cluster("down", config, address):
-            from onlooker.cluster.fleet import stop_cluster
-
-            print_row(closed=stop_cluster())
-    finally:
-        if address is None:
-            own.stop()
-
-
-ASK_WITHIN = 5.0
-"""Seconds: a page does not wait longer for a cluster."""
+    problem = state.problem or state.counts.problem
+    return f"{name} {number}{dropped}{ended}{f': {problem}' if problem else ''}"
 
 
 @contextmanager
 def sites_of(where: str | None) -> Iterator[Callable[[], "list[Shown]"]]:
-    """How the sites are, whenever it is asked; where is HOST:PORT of a Ray, or a configuration."""
+    """A function that returns the state of the sites; where is HOST:PORT of a Ray, or a TOML file.
+
+    Without a cluster there are no sites.
+    """
     if where is None:
         yield list
         return
-    with naming_the_extra("--cluster"), talking_to(_address(where)):
-        from onlooker.cluster.fleet import find_coordinator, site_statuses
+    with requires_ray("--cluster"):
+        path = Path(where)
+        address = _own_address(read_config(path), path) if path.is_file() else where
+        with connection(address):
+            from onlooker.cluster.fleet import find_coordinator, site_statuses
 
-        find_coordinator()  # a Ray without a cluster of ours is said now
+            find_coordinator()  # a Ray that runs no cluster of ours is an error now
 
-        def view() -> "list[Shown]":
-            try:
-                return [shown(state) for state in site_statuses(timeout=ASK_WITHIN)]
-            except ClusterError as error:
-                return [_nobody(str(error))]
+            def sites() -> "list[Shown]":
+                try:
+                    return [shown(state) for state in site_statuses(timeout=PAGE_TIMEOUT)]
+                except ClusterError as error:
+                    return [_unreachable(str(error))]
 
-        yield view
-
-
-def _address(where: str) -> str:
-    if not Path(where).is_file():
-        return where
-    own = LocalRay(read_config(Path(where)).folder)
-    own.use()
-    if own.address is None:
-        raise ClusterError(f"no Ray runs for {where}; `onlooker cluster up` starts one")
-    return own.address
+            yield sites
 
 
 def shown(state: "SiteStatus") -> "Shown":
-    """A site as the page has it."""
+    """A site as the page shows it."""
     from onlooker.web.routes.sites import SiteState as Shown
 
-    report, said = state.report, "; ".join(state.problems()) or None
+    report, problem = state.report, "; ".join(state.problems()) or None
     if report is None:
-        return Shown(state.site, "missing", 0, 0, 0, 0, 0, said)
+        return Shown(state.site, "missing", 0, 0, 0, 0, 0, problem)
     return Shown(
         state.site,
         "missing" if state.state == "away" else "well",
@@ -336,11 +325,11 @@ def shown(state: "SiteStatus") -> "Shown":
         len(report.names),
         report.examples,
         report.event,
-        said,
+        problem,
     )
 
 
-def _nobody(why: str) -> "Shown":
+def _unreachable(reason: str) -> "Shown":
     from onlooker.web.routes.sites import SiteState as Shown
 
-    return Shown("cluster", "missing", 0, 0, 0, 0, 0, why)
+    return Shown("cluster", "missing", 0, 0, 0, 0, 0, reason)

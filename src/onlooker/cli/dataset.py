@@ -1,9 +1,8 @@
-"""`onlooker dataset`: pictures with the truth beside them, simulated or from one's own cameras.
+"""`onlooker dataset`: labeled pictures, from simulated cameras or from the user's own.
 
-Asking a person at a terminal who somebody is: a picture, a question, an answer.
+While recording, the user is shown each new face at the terminal and types its name.
 """
 
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -19,10 +18,11 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from onlooker.cli.options import DetectorOption, one_line
+from onlooker.cli.options import DetectorOption
+from onlooker.cli.output import INTERRUPTED, one_line, print_row
 from onlooker.cli.recognizers import finder_from
-from onlooker.cli.settings import settings
-from onlooker.cli.watch import INTERRUPTED, SourcesArgument
+from onlooker.cli.settings import load_settings
+from onlooker.cli.watch import SourcesArgument
 from onlooker.core.errors import BadValue
 from onlooker.experiments.datasets.manifest import Dataset, read_dataset
 from onlooker.experiments.datasets.recording import ASIDE, Recorder, Stopped
@@ -30,21 +30,21 @@ from onlooker.experiments.datasets.simulated import write_simulated
 from onlooker.video.sources import frames_from
 from onlooker.vision.types import Pixels
 
-ACROSS = 36
-"""Characters; a character is two pixels high and one wide."""
-SIDE = 160
-"""Longest side of the picture that is kept of a face."""
+PREVIEW_WIDTH = 36
+"""Characters; a character shows two pixels, one above the other."""
+PICTURE_SIDE = 160
+"""Longest side in pixels of the picture that is stored of a face."""
 STOP = "q"
 
 
-class Asking:
-    """Shows a face, in the terminal and as a file of its own, and asks for its name."""
+class NamePrompt:
+    """Shows a face, in the terminal and as a file, and asks the user for its name."""
 
     def __init__(self, folder: Path, console: Console) -> None:
         self._folder, self._console = folder, console
 
     def __call__(self, face: Pixels) -> str:
-        """The answer; q and the end of the input stop the recording."""
+        """The name the user typed; q and the end of the input stop the recording."""
         path = self._write(face)
         if self._console.is_terminal and self._console.color_system is not None:
             self._console.print(blocks(face), end="")
@@ -58,12 +58,12 @@ class Asking:
         return answer
 
     def _write(self, face: Pixels) -> Path:
-        """The face as a numbered file; numbers go on where an earlier run stopped."""
+        """Write the face as a numbered file; numbers continue those of earlier runs."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             taken = [int(file.stem) for file in self._folder.glob("*.jpg") if file.stem.isdecimal()]
             path = self._folder / f"{max(taken, default=0) + 1:04d}.jpg"
-            scale = min(1.0, SIDE / max(face.shape[:2]))
+            scale = min(1.0, PICTURE_SIDE / max(face.shape[:2]))
             small = cv2.resize(face, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)
             path.write_bytes(cv2.imencode(".jpg", small)[1].tobytes())
         except OSError as error:
@@ -71,8 +71,8 @@ class Asking:
         return path
 
 
-def blocks(picture: Pixels, across: int = ACROSS) -> Text:
-    """A picture in half-block characters: the upper pixel in front, the lower one behind.
+def blocks(picture: Pixels, across: int = PREVIEW_WIDTH) -> Text:
+    """A picture in half-block characters: upper pixels are foreground, lower background.
 
     >>> import numpy as np
     >>> print(blocks(np.zeros((2, 4, 3), np.uint8), across=4).plain.rstrip())
@@ -102,25 +102,25 @@ CONSENT = (
 )
 
 FolderArgument = Annotated[
-    Path, typer.Argument(metavar="FOLDER", help="Of the dataset.", show_default=False)
+    Path, typer.Argument(metavar="FOLDER", help="The folder of the dataset.", show_default=False)
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Another cast, other light.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Chooses the people and the light.")]
 FramesOption = Annotated[
-    int | None, typer.Option(min=1, help="Frames of each of the three films. [960]")
+    int | None, typer.Option(min=1, help="Frames of each of the three videos. [960]")
 ]
-SetOption = Annotated[str, typer.Option("--set", metavar="NAME", help="What to call the set.")]
-EveryOption = Annotated[int, typer.Option(min=1, metavar="N", help="Keep each Nth frame.")]
+SetOption = Annotated[str, typer.Option("--set", metavar="NAME", help="The name of the set.")]
+EveryOption = Annotated[int, typer.Option(min=1, metavar="N", help="Store each Nth frame.")]
 WhoOption = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME", help="Everybody there is this person: no questions. '' is a stranger."
+        metavar="NAME", help="Label every face with this name, do not ask. '' is a stranger."
     ),
 ]
 
 
 @dataset.callback()
 def about() -> None:
-    """Datasets: pictures, and a table that says who is in them. Experiments run on these.
+    """Datasets for experiments: pictures, and a table that says who is in them.
 
     Example: onlooker dataset simulate simulated/
     """
@@ -128,10 +128,10 @@ def about() -> None:
 
 @dataset.command()
 def simulate(folder: FolderArgument, seed: SeedOption = 0, frames: FramesOption = None) -> None:
-    """Write what simulated cameras see: real faces, and people nobody names.
+    """Write the frames of simulated cameras: real faces, some of them of unlabeled strangers.
 
     The set V1+V2 shows eight people at two cameras, VO one person and many strangers in three
-    places; strangers are everybody else, a picture each. About 200 megabytes a seed.
+    places; the set strangers has one picture of everybody else. About 200 megabytes for a seed.
 
     Example: onlooker dataset simulate simulated/ --seed 1 --frames 480
     """
@@ -140,7 +140,7 @@ def simulate(folder: FolderArgument, seed: SeedOption = 0, frames: FramesOption 
 
 @dataset.command()
 def check(folder: FolderArgument) -> None:
-    """Read a dataset and say what is in it: a table on a terminal, JSON Lines otherwise.
+    """Read a dataset and list what it contains: a table on a terminal, JSON Lines otherwise.
 
     Example: onlooker dataset check recorded/
     """
@@ -156,10 +156,10 @@ def record(
     set_name: SetOption = "recorded",
     detector: DetectorOption = None,
 ) -> None:
-    """Make a dataset of your own cameras or recordings: whoever appears is asked about once.
+    """Make a dataset from your own cameras or recordings; it asks once for each new face.
 
-    Frames that show one person are kept. An existing dataset is continued; nothing is
-    overwritten. Ctrl-C at any moment leaves a dataset that can be used.
+    Frames that show one person are stored. An existing dataset is continued; nothing is
+    overwritten. Ctrl-C at any moment leaves a valid dataset.
 
     Example: onlooker dataset record recorded/ door=0 --every 5
 
@@ -167,29 +167,29 @@ def record(
     """
     if who is None and not sys.stdin.isatty():
         raise typer.BadParameter(
-            "nobody can be asked who is in the pictures: this is no terminal. Give --who NAME"
+            "cannot ask who is in the pictures: stdin is not a terminal. Give --who NAME"
         )
     console = Console(stderr=True, highlight=False)
-    finder = finder_from(settings(detector=detector))
+    finder = finder_from(load_settings(detector=detector))
     recorder = Recorder(
         folder,
         detect=finder.detect,
         judge=finder.judge,
-        ask=Asking(folder / ASIDE, console) if who is None else lambda _: who,
+        ask=NamePrompt(folder / ASIDE, console) if who is None else lambda _: who,
         recording=set_name,
         every=every,
     )
     print(CONSENT.format(folder=folder), file=sys.stderr)
     ended = _record(recorder, sources, console, quiet=who is not None)
-    _tell(recorder, folder, ended)
+    _print_result(recorder, folder, ended)
     if ended == "interrupted":
         raise typer.Exit(INTERRUPTED)
     if not recorder.counts.kept:
-        raise BadValue("no frame was kept: none shows exactly one face that is good enough")
+        raise BadValue("no frame was stored: none shows exactly one face that is good enough")
 
 
 def _record(recorder: Recorder, sources: Sequence[str], console: Console, *, quiet: bool) -> str:
-    """See everything; how it ended."""
+    """Record all frames, and return how it ended."""
     try:
         with (
             console.status("recording") if quiet else nullcontext(),
@@ -204,20 +204,24 @@ def _record(recorder: Recorder, sources: Sequence[str], console: Console, *, qui
     return "finished"
 
 
-def _tell(recorder: Recorder, folder: Path, ended: str) -> None:
-    """What came of it: for people on stderr, as JSON on stdout."""
+def _print_result(recorder: Recorder, folder: Path, ended: str) -> None:
+    """Counts of frames: as a sentence on stderr, as JSON on stdout."""
     counts = recorder.counts
-    people = [(who or "strangers", kept) for who, kept in counts.people.items()]
+    people = [f"{one_line(who or 'strangers')} {count}" for who, count in counts.people.items()]
     print(
-        f"{ended}: {counts.kept} of {counts.frames} frames kept in {folder}; left out: "
+        f"{ended}: {counts.kept} of {counts.frames} frames stored in {folder}; left out: "
         f"{counts.empty} without a face, {counts.several} with several people, "
-        f"{counts.poor} with a poor one; "
-        + (", ".join(f"{one_line(who)} {kept}" for who, kept in people) or "nobody"),
+        f"{counts.poor} with a poor one; " + (", ".join(people) or "nobody"),
         file=sys.stderr,
     )
-    result = {"folder": str(folder), "frames": counts.frames, "kept": counts.kept}
-    result |= {"empty": counts.empty, "several": counts.several, "poor": counts.poor}
-    print(json.dumps(result))
+    print_row(
+        folder=str(folder),
+        frames=counts.frames,
+        kept=counts.kept,
+        empty=counts.empty,
+        several=counts.several,
+        poor=counts.poor,
+    )
 
 
 def _rows(found: Dataset) -> Iterator[dict[str, Any]]:
@@ -238,7 +242,7 @@ def _rows(found: Dataset) -> Iterator[dict[str, Any]]:
 def _print_rows(found: Dataset) -> None:
     if not sys.stdout.isatty():
         for row in _rows(found):
-            print(json.dumps(row))
+            print_row(**row)
         return
     table = Table("set", "camera", "frames", "of strangers", "people")
     for row in _rows(found):

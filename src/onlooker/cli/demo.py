@@ -1,23 +1,27 @@
-"""`onlooker demo`: real faces past simulated cameras."""
+"""`onlooker demo`: real faces in front of simulated cameras."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from onlooker.experiments.demo import FRAMES, main
-
 
 def demo(
-    seed: Annotated[int, typer.Option(help="Another cast, other light.")] = 0,
+    seed: Annotated[int, typer.Option(help="Chooses the people and the light.")] = 0,
     frames: Annotated[
-        int, typer.Option(min=60, help="Frames of each of the three videos.")
-    ] = FRAMES,
-    folder: Annotated[Path, typer.Option(help="Where report and video go.")] = Path("demo"),
+        int | None, typer.Option(min=60, help="Frames of each of the three videos. [640]")
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Where report and videos are written.")] = Path(
+        "demo"
+    ),
 ) -> None:
-    """Label four faces each, watch, and compare with nearest neighbour: no camera needed.
+    """Label four faces of each person, watch, and compare with nearest neighbour: no camera needed.
 
     Example: onlooker demo --seed 1
     """
-    arguments = ["--seed", str(seed), "--frames", str(frames), "--folder", str(folder)]
+    from onlooker.experiments.demo import main  # imports matplotlib
+
+    arguments = ["--seed", str(seed), "--folder", str(folder)]
+    if frames is not None:
+        arguments += ["--frames", str(frames)]
     raise typer.Exit(main(arguments))

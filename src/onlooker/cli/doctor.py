@@ -1,4 +1,4 @@
-"""`onlooker doctor`: what is here, what is missing, what is in force."""
+"""`onlooker doctor`: what is installed, what is missing, and which settings are in force."""
 
 import os
 import platform
@@ -13,8 +13,8 @@ import numpy as np
 import typer
 
 import onlooker
-from onlooker.cli.options import one_line
-from onlooker.cli.settings import Settings, example, settings, settings_file
+from onlooker.cli.output import one_line
+from onlooker.cli.settings import Settings, example_file, load_settings, settings_file
 from onlooker.core.errors import OnlookerError
 from onlooker.vision.detector import MODEL, yunet_model
 from onlooker.vision.models import cache_folder, find_model, installed
@@ -31,11 +31,11 @@ THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at; `bad` says that something needed is missing."""
+    """The result of one check; missing means that something needed is not there."""
 
-    what: str
-    words: str
-    bad: bool = False
+    subject: str
+    text: str
+    missing: bool = False
 
 
 def doctor(
@@ -43,22 +43,21 @@ def doctor(
         bool, typer.Option("--example-settings", help="Print a commented settings file instead.")
     ] = False,
 ) -> None:
-    """Say what is installed, what is missing and what is in force; exit code 1 if it cannot work.
+    """Report what is installed, missing and set; exit code 1 if something needed is missing.
 
     Example: onlooker doctor
 
     Example: onlooker doctor --example-settings > onlooker.toml
     """
     if example_settings:
-        print(example(), end="")
+        print(example_file(), end="")
         return
-    chosen = settings()
-    findings = [*_versions(chosen), *_threads(), *_models(chosen), _cameras(), *_in_force(chosen)]
+    chosen = load_settings()
+    findings = [*_versions(chosen), *_threads(), *_models(chosen), _cameras(), *_settings(chosen)]
     for finding in findings:
-        print(
-            f"{'MISSING' if finding.bad else 'ok':7}  {finding.what:14}  {one_line(finding.words)}"
-        )
-    if any(finding.bad for finding in findings):
+        mark = "MISSING" if finding.missing else "ok"
+        print(f"{mark:7}  {finding.subject:14}  {one_line(finding.text)}")
+    if any(finding.missing for finding in findings):
         raise typer.Exit(1)
 
 
@@ -71,12 +70,12 @@ def _versions(chosen: Settings) -> Iterator[Finding]:
             yield Finding(name, version(package))
         except PackageNotFoundError:
             extra = "embedding" if name == "onnxruntime" else "faces"
-            words = f'not installed: pip install "onlooker[{extra}]"'
-            yield Finding(name, words, bad=not optional and not _importable(name))
+            text = f'not installed: pip install "onlooker[{extra}]"'
+            yield Finding(name, text, missing=not optional and not _imported(name))
 
 
-def _importable(name: str) -> bool:
-    """OpenCV comes under several names; what counts is whether it is there."""
+def _imported(name: str) -> bool:
+    """OpenCV has several package names; what counts is whether it can be imported."""
     return name == "opencv" and "cv2" in sys.modules
 
 
@@ -84,38 +83,39 @@ def _threads() -> Iterator[Finding]:
     config: Any = np.show_config(mode="dicts")
     blas = config.get("Build Dependencies", {}).get("blas", {}).get("name", "unknown")
     limits = [f"{name}={os.environ[name]}" for name in THREADS if name in os.environ]
-    said = ", ".join(limits) or f"no limit set; {os.cpu_count()} processors"
-    yield Finding("BLAS threads", f"{blas}: {said}")
+    text = ", ".join(limits) or f"no limit set; {os.cpu_count()} processors"
+    yield Finding("BLAS threads", f"{blas}: {text}")
 
 
 def _models(chosen: Settings) -> Iterator[Finding]:
     try:
         yunet_model()
-        yield Finding("detector file", f"{MODEL}, checksum right")
+        yield Finding("detector file", f"{MODEL}, checksum correct")
     except OnlookerError as error:
-        yield Finding("detector file", str(error), bad=chosen["detector"] == "yunet")
-    here = installed()
-    listed = ", ".join(f"{name} ({path})" for name, path in here.items())
-    yield Finding("models", listed or f"none fetched into {cache_folder()}")
+        yield Finding("detector file", str(error), missing=chosen["detector"] == "yunet")
+    listed = ", ".join(f"{name} ({path})" for name, path in installed().items())
+    yield Finding("models", listed or f"none downloaded into {cache_folder()}")
     if chosen["features"] == "embedding":
         try:
             yield Finding("embedding file", str(find_model(chosen["model"])))
         except OnlookerError as error:
-            yield Finding("embedding file", str(error), bad=True)
+            yield Finding("embedding file", str(error), missing=True)
 
 
 def _cameras() -> Finding:
-    """Looks at names and permissions only: opening a camera can take forever."""
+    """Names and permissions only: opening a camera can block forever."""
     if not sys.platform.startswith("linux"):
         return Finding("cameras", "this system does not list them; try `onlooker watch 0`")
     found = [
         path if os.access(path, os.R_OK | os.W_OK) else f"{path} (no permission)"
         for path in sorted(glob("/dev/video*"))
     ]
-    return Finding("cameras", ", ".join(found) or "none here; files and addresses work without")
+    return Finding(
+        "cameras", ", ".join(found) or "none on this machine; files and addresses work without one"
+    )
 
 
-def _in_force(chosen: Settings) -> Iterator[Finding]:
+def _settings(chosen: Settings) -> Iterator[Finding]:
     path = settings_file(os.environ)
     yield Finding("settings file", str(path or "none; see onlooker doctor --example-settings"))
     for key, value in chosen.values.items():

@@ -18,7 +18,7 @@ from onlooker.cli.options import (
     VerticesOption,
 )
 from onlooker.cli.recognizers import Workshop, everybody_in, somebody
-from onlooker.cli.settings import settings
+from onlooker.cli.settings import load_settings
 from onlooker.recognition.pipeline import undisturbed
 
 NameArgument = Annotated[
@@ -61,7 +61,7 @@ def enroll(
         raise typer.BadParameter("give a NAME with its FILEs or --people DIR, not both")
     if name is not None and not files:
         raise typer.BadParameter(f"which files show {name}? Give them after the name")
-    chosen = settings(
+    chosen = load_settings(
         people=people,
         state=state,
         features=features,

@@ -1,21 +1,16 @@
-"""What the commands on a home share: which folder, opening it, telling what is wrong with it.
+"""Opening a home for a command: which folder, with or without its strangers."""
 
-Keeps what a learner has learned in its file: now and then, and at the end.
-"""
-
-import json
 import os
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import typer
 
-from onlooker.cli.options import one_line
-from onlooker.cli.settings import settings
+from onlooker.cli.output import print_problem, print_problems
+from onlooker.cli.settings import load_settings
 from onlooker.core.errors import SnapshotError
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.home.home import Home
@@ -26,56 +21,35 @@ from onlooker.vision.finder import face_distances
 
 HomeOption = Annotated[
     Path | None,
-    typer.Option("--home", metavar="DIR", help="The home; no service may be running on it."),
+    typer.Option("--home", metavar="DIR", help="The home; no service may use it now."),
 ]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Who.", show_default=False)]
 
 
-def folder_of(home: Path | None) -> Path:
-    """The folder of the home that is meant."""
-    chosen = settings(home=home)["home"]
+def home_folder(home: Path | None) -> Path:
+    """The folder of the home, from the option or the settings."""
+    chosen = load_settings(home=home)["home"]
     if chosen is None:
         raise typer.BadParameter("which home? Give --home DIR")
     return Path(chosen)
 
 
 @contextmanager
-def opened(home: Path | None) -> Iterator[Home]:
-    """The home for the time of the block, in which Ctrl-C waits; problems are told on stderr."""
-    folder = folder_of(home)
-    learner_like(folder, face_distances())  # before a folder or a lock is made where no home is
+def open_existing(home: Path | None) -> Iterator[Home]:
+    """A home for the duration of the block, which Ctrl-C does not interrupt; reports problems."""
+    folder = home_folder(home)
+    learner_like(folder, face_distances())  # fails before a lock is made where no home is
     with undisturbed(), reopen(folder, face_distances()) as found:
         yield found
-        tell(found.problems)
+        print_problems(found.problems)
 
 
 @contextmanager
-def opened_with_strangers(home: Path | None) -> Iterator[StrangerBook]:
-    """The same, with its strangers; those that have expired are gone."""
-    with opened(home) as found, StrangerBook(found, folder_of(home)) as visitors:
-        visitors.expire()
-        yield visitors
-        tell(visitors.problems)
-
-
-def tell(problems: Iterable[str]) -> None:
-    """One line each on stderr."""
-    for words in problems:
-        print(f"onlooker: {one_line(words)}", file=sys.stderr)
-
-
-def tell_left_out(names: Iterable[str]) -> None:
-    """Who is in a folder of people and was forgotten since they were taught from it."""
-    tell(
-        f"{name} is not taught again: that name was known once, and it was forgotten, renamed or "
-        "undone since; label a face to bring it back"
-        for name in names
-    )
-
-
-def print_row(**row: Any) -> None:
-    """One line of JSON."""
-    print(json.dumps(row))
+def open_with_strangers(home: Path | None) -> Iterator[StrangerBook]:
+    """The same with its strangers, without those that have expired."""
+    with open_existing(home) as found, StrangerBook(found, home_folder(home)) as book:
+        book.expire()
+        yield book
+        print_problems(book.problems)
 
 
 class Keeper:
@@ -124,5 +98,5 @@ class Keeper:
             with undisturbed():
                 self._learner.save(self._path)
         except SnapshotError as error:
-            print(f"onlooker: {one_line(error)}; going on, trying again later", file=sys.stderr)
+            print_problem(f"{error}; going on, trying again later")
         self._last = self._clock()

@@ -1,6 +1,5 @@
-"""`onlooker models`: which embeddings there are, and having one on this machine."""
+"""`onlooker models`: list, download and verify embedding models."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,21 +9,15 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 from rich.table import Table
 
-from onlooker.vision.models import (
-    REGISTRY,
-    ModelError,
-    cache_folder,
-    fetch,
-    installed,
-    verify,
-)
+from onlooker.cli.output import print_row
+from onlooker.vision.models import REGISTRY, ModelError, cache_folder, fetch, installed, verify
 
 models = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @models.callback()
 def about() -> None:
-    """Embedding models: which there are, getting one, checking what is here.
+    """Embedding models: list, download, verify.
 
     Example: onlooker models get sface
     """
@@ -32,38 +25,38 @@ def about() -> None:
 
 @models.command("list")
 def list_models() -> None:
-    """All models that can be fetched: a table on a terminal, JSON Lines otherwise.
+    """List all models that can be downloaded: a table on a terminal, JSON Lines otherwise.
 
     Example: onlooker models list
     """
-    here = installed()
+    paths = installed()
     rows = [
         {
             "name": model.name,
             "bytes": model.bytes,
             "licence": model.licence,
             "dimensions": model.recipe.dimensions,
-            "file": str(here[model.name]) if model.name in here else None,
+            "file": str(paths[model.name]) if model.name in paths else None,
         }
         for model in REGISTRY
     ]
     if not sys.stdout.isatty():
         for row in rows:
-            print(json.dumps(row))
+            print_row(**row)
         return
     table = Table("name", "megabytes", "licence", "dimensions", "file")
     for row in rows:
         size = f"{int(str(row['bytes'])) / 1e6:.0f}"
-        where = str(row["file"] or "not here; onlooker models get")
+        where = str(row["file"] or "not downloaded; onlooker models get")
         table.add_row(str(row["name"]), size, str(row["licence"]), str(row["dimensions"]), where)
     Console().print(table)
 
 
 @models.command("get")
 def get(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
-    """Fetch a model and verify it; an interrupted download goes on where it was.
+    """Download a model and verify it; an interrupted download is resumed.
 
-    Prints the file. What is here already is not fetched again.
+    Prints the path of the file. A model that is on this machine is not downloaded again.
 
     Example: onlooker models get sface
     """
@@ -72,14 +65,16 @@ def get(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     with bar:
         task = bar.add_task(name, total=None)
-        path = fetch(name, progress=lambda here, all_: bar.update(task, completed=here, total=all_))
-    print(json.dumps({"name": name, "file": str(path)}))
+        path = fetch(
+            name, progress=lambda done, total: bar.update(task, completed=done, total=total)
+        )
+    print_row(name=name, file=str(path))
 
 
 @models.command("verify")
 def verify_models(
     path: Annotated[
-        Path | None, typer.Argument(metavar="PATH", help="All that were fetched unless given.")
+        Path | None, typer.Argument(metavar="PATH", help="A file. [all that were downloaded]")
     ] = None,
 ) -> None:
     """Compare files with the checksums of the registry.
@@ -92,6 +87,6 @@ def verify_models(
     fetched = [folder / model.file for model in REGISTRY]
     files = [file for file in fetched if file.exists()] if path is None else [path]
     if not files:
-        raise ModelError(f"no model is in {folder}; `onlooker models get {REGISTRY[0].name}`")
+        raise ModelError(f"there is no model in {folder}; `onlooker models get {REGISTRY[0].name}`")
     for file in files:
-        print(json.dumps({"name": verify(file).name, "file": str(file), "ok": True}))
+        print_row(name=verify(file).name, file=str(file), ok=True)

@@ -1,4 +1,4 @@
-"""What several commands share: options (None: not given, the settings decide), and manners."""
+"""Options that several commands share. None means not given: the settings decide."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -7,20 +7,23 @@ from typing import Annotated
 import typer
 
 
-class Features(StrEnum):
-    """What is compared."""
+class FeaturesName(StrEnum):
+    """Which vectors of faces are compared."""
 
     PIXELS = "pixels"
     EMBEDDING = "embedding"
 
 
-class Detector(StrEnum):
-    """What finds the faces."""
+class DetectorName(StrEnum):
+    """Which detector finds the faces."""
 
     YUNET = "yunet"
     HAAR = "haar"
 
 
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="The person's name.", show_default=False)
+]
 PeopleOption = Annotated[
     Path | None,
     typer.Option(
@@ -32,14 +35,16 @@ StateOption = Annotated[
     typer.Option("--state", metavar="FILE", help="Keeps what was learned; made if not there."),
 ]
 FeaturesOption = Annotated[
-    Features | None, typer.Option("--features", help="What is compared. [pixels]")
+    FeaturesName | None, typer.Option("--features", help="Which features are compared. [pixels]")
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option("--model", metavar="PATH|NAME", help="Of the embedding; see onlooker models."),
+    typer.Option(
+        "--model", metavar="PATH|NAME", help="The embedding model; see onlooker models list."
+    ),
 ]
 DetectorOption = Annotated[
-    Detector | None, typer.Option("--detector", help="What finds the faces. [yunet]")
+    DetectorName | None, typer.Option("--detector", help="Which detector finds faces. [yunet]")
 ]
 BandwidthOption = Annotated[
     float | None,
@@ -47,22 +52,14 @@ BandwidthOption = Annotated[
 ]
 CutoffOption = Annotated[
     float | None,
-    typer.Option("--cutoff", help="Least similarity that counts. [pixels 1e-8, embedding 1e-4]"),
+    typer.Option(
+        "--cutoff", help="Smaller similarities count as none. [pixels 1e-8, embedding 1e-4]"
+    ),
 ]
 VerticesOption = Annotated[
-    int | None, typer.Option("--vertices", help="Faces kept besides the labeled ones. [500]")
+    int | None, typer.Option("--vertices", help="Unlabeled faces stored at most. [500]")
 ]
 OneEachOption = Annotated[
     bool | None,
     typer.Option("--one-each/--not-one-each", help="Two faces in a frame are two people."),
 ]
-
-
-def one_line(what: object) -> str:
-    """As text without line breaks or anything else that steers a terminal: it may quote a name.
-
-    >>> one_line("no picture in\\na\\x1b[2J folder")
-    'no picture in a\\\\x1b[2J folder'
-    """
-    text = " ".join(str(what).split())
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

@@ -1,6 +1,7 @@
 """`onlooker reproduce`: the paper's results, next to the paper's numbers.
 
-What `onlooker reproduce` does, apart from the command: it needs the extra `experiments`.
+The experiments need the extra `experiments` and are imported when the command runs, so that the
+other commands work without it and start quickly.
 """
 
 import json
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import scipy
@@ -19,22 +20,28 @@ from rich.console import Console
 
 import onlooker
 from onlooker.cli.options import DetectorOption, FeaturesOption, ModelOption
-from onlooker.cli.ray import engine
-from onlooker.cli.settings import settings
-from onlooker.core.errors import BadValue
-from onlooker.experiments.paper.setup import Setup
-from onlooker.experiments.report.html import document, paragraphs, table
-from onlooker.experiments.report.section import Section
-from onlooker.experiments.reproduce import EXPERIMENTS
-from onlooker.experiments.theory.sections import EXPERIMENTS as THEORY
+from onlooker.cli.output import requires
+from onlooker.cli.ray import experiments_on
+from onlooker.cli.settings import load_settings
 from onlooker.vision.finder import FaceFinder
 
-NEEDED = ("matplotlib", "sklearn")
-"""What the extra `experiments` brings; only this command needs it."""
+if TYPE_CHECKING:
+    from onlooker.experiments.paper.setup import Setup
+    from onlooker.experiments.report.section import Section
+
+REQUIRED = dict.fromkeys(("matplotlib", "sklearn"), "experiments")
+"""The packages that the experiments need, and the extra that installs them."""
+
+INTRODUCTION = """\
+Every result of Section 4 of Kveton, Philipose, Valko and Huang, Online Semi-Supervised Perception:
+Real-Time Learning without Explicit Feedback (2010), and the decomposition of its Section 3.2,
+computed again. The recordings V1, V2 and VO were never published: these are other recordings or
+simulated cameras, so the curves can be compared with the paper's, the numbers cannot.
+"""
 
 
-class Name(StrEnum):
-    """What can be reproduced."""
+class ExperimentName(StrEnum):
+    """The results that can be reproduced."""
 
     RESULTS = "results"
     SUDDEN_CHANGES = "sudden-changes"
@@ -48,51 +55,67 @@ class Name(StrEnum):
     ALL = "all"
 
 
-class Labels(StrEnum):
-    """Which faces are labeled."""
+class LabeledFaces(StrEnum):
+    """Which faces of each person are labeled."""
 
     FIRST = "first"
     FRONTAL = "frontal"
 
 
-class Faces(StrEnum):
-    """Which faces of a frame are looked at."""
+class UsedFaces(StrEnum):
+    """Which faces of a frame are used."""
 
     ALL = "all"
     LARGEST = "largest"
 
 
-NameArgument = Annotated[Name, typer.Argument(metavar="NAME", help=", ".join(Name))]
+ExperimentArgument = Annotated[
+    ExperimentName, typer.Argument(metavar="NAME", help=", ".join(ExperimentName))
+]
 DataOption = Annotated[
     Path | None,
     typer.Option("--data", metavar="DIR", help="A dataset of frames. [simulated cameras]"),
 ]
 JsonOption = Annotated[
-    Path | None, typer.Option("--json", metavar="FILE", help="The raw rows, one JSON array.")
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Where the raw rows are written, as a JSON array."),
 ]
-FolderOption = Annotated[Path, typer.Option("--folder", help="Where the report goes.")]
+FolderOption = Annotated[Path, typer.Option("--folder", help="Where the report is written.")]
 MethodsOption = Annotated[
-    str | None, typer.Option("--methods", metavar="A,B", help="Instead of all of them.")
+    str | None, typer.Option("--methods", metavar="A,B", help="Only these methods. [all]")
 ]
 CutoffsOption = Annotated[
-    str | None, typer.Option("--cutoffs", metavar="X,Y", help="Instead of 1e-1 to 1e-14.")
+    str | None, typer.Option("--cutoffs", metavar="X,Y", help="Only these cutoffs. [1e-1 to 1e-14]")
 ]
-SetsOption = Annotated[str | None, typer.Option("--sets", metavar="A,B", help="Of the dataset.")]
+SetsOption = Annotated[
+    str | None, typer.Option("--sets", metavar="A,B", help="Only these sets of the dataset. [all]")
+]
 WhoOption = Annotated[
-    str | None, typer.Option("--people", metavar="A,B", help="Only these are labeled.")
+    str | None, typer.Option("--people", metavar="A,B", help="Label only these people. [all]")
 ]
-SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="0 to N-1.")]
+SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="How many random seeds.")]
 StrangersOption = Annotated[
-    int, typer.Option("--strangers", min=0, help="Stranger pictures that join each set.")
+    int, typer.Option("--strangers", min=0, help="Pictures of strangers added to each set.")
 ]
+LabelOption = Annotated[
+    LabeledFaces, typer.Option("--label", help="Which faces of each person are labeled.")
+]
+FacesOption = Annotated[UsedFaces, typer.Option("--faces", help="Which faces of a frame are used.")]
+VerticesOption = Annotated[
+    int, typer.Option("--vertices", min=1, help="The paper's n_g: unlabeled faces stored at most.")
+]
+BandwidthOption = Annotated[
+    float | None, typer.Option("--bandwidth", min=1e-9, help="Scale of the distance.")
+]
+FramesOption = Annotated[int, typer.Option("--frames", min=60, help="Frames of a simulated video.")]
 ClusterOption = Annotated[
     str | None,
-    typer.Option("--cluster", metavar="ADDRESS", help="Of a Ray to run on; local: one of its own."),
+    typer.Option("--cluster", metavar="ADDRESS", help="Run on this Ray; local starts one."),
 ]
 
 
 def reproduce(
-    name: NameArgument,
+    name: ExperimentArgument,
     data: DataOption = None,
     features: FeaturesOption = None,
     model: ModelOption = None,
@@ -105,14 +128,14 @@ def reproduce(
     strangers: StrangersOption = 0,
     sets: SetsOption = None,
     people: WhoOption = None,
-    label: Annotated[Labels, typer.Option("--label", help="Of each person.")] = Labels.FIRST,
-    faces: Annotated[Faces, typer.Option("--faces", help="Of a frame.")] = Faces.ALL,
-    vertices: Annotated[int, typer.Option("--vertices", min=1, help="The budget n_g.")] = 500,
-    bandwidth: Annotated[float | None, typer.Option("--bandwidth", min=1e-9)] = None,
-    frames: Annotated[int, typer.Option("--frames", min=60, help="Of a simulated video.")] = 480,
+    label: LabelOption = LabeledFaces.FIRST,
+    faces: FacesOption = UsedFaces.ALL,
+    vertices: VerticesOption = 500,
+    bandwidth: BandwidthOption = None,
+    frames: FramesOption = 480,
     cluster: ClusterOption = None,
 ) -> None:
-    """Work out a result of the paper again; what was interrupted goes on where it stopped.
+    """Compute a result of the paper again; an interrupted run continues where it stopped.
 
     Example: onlooker reproduce results --data frames/ --seeds 5 --json rows.json
 
@@ -122,16 +145,11 @@ def reproduce(
 
     Example: onlooker reproduce results --cluster 10.0.0.1:6379
     """
-    try:
-        # MOVED
+    with requires("reproduce", REQUIRED):
         from onlooker.experiments.paper.setup import Setup
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in NEEDED:
-            raise
-        raise BadValue(f"{error.name} is missing: pip install 'onlooker[experiments]'") from error
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise typer.BadParameter(f"cannot write {json_file}: make {json_file.parent} first")
-    chosen = settings(features=features, model=model, detector=detector)
+    chosen = load_settings(features=features, model=model, detector=detector)
     size = chosen["size"] if chosen["detector"] == "yunet" else None
     given: dict[str, Any] = {}
     if methods:
@@ -146,15 +164,15 @@ def reproduce(
         sets=tuple(sets.split(",")) if sets else (),
         people=tuple(people.split(",")) if people else (),
         labeling=label.value,
-        every_face=faces is Faces.ALL,
+        every_face=faces is UsedFaces.ALL,
         bandwidth=bandwidth,
         n_g=vertices,
         frames=frames,
         **given,
     )
-    wanted = [each.value for each in Name if name in (each, Name.ALL) and each is not Name.ALL]
-    with engine(cluster):
-        sections, rows = work(wanted, setup)
+    single = [each.value for each in ExperimentName if each is not ExperimentName.ALL]
+    with experiments_on(cluster):
+        sections, rows = work(single if name is ExperimentName.ALL else [name.value], setup)
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / f"{name}.html"
     page.write_text(report(sections, setup), encoding="utf-8")
@@ -174,34 +192,32 @@ def _numbers(text: str) -> tuple[float, ...]:
     return values
 
 
-INTRODUCTION = """\
-Every result of Section 4 of Kveton, Philipose, Valko and Huang, Online Semi-Supervised Perception:
-Real-Time Learning without Explicit Feedback (2010), and the decomposition of its Section 3.2,
-worked out again. V1, V2 and VO themselves were never published: these are other recordings or
-simulated cameras, so the curves can be compared with the paper's, the numbers cannot.
-"""
+def work(names: Sequence[str], setup: "Setup") -> tuple[list["Section"], list[dict[str, Any]]]:
+    """Run the experiments, printing each section as it is finished; sections and JSON rows."""
+    from onlooker.experiments.reproduce import EXPERIMENTS
+    from onlooker.experiments.theory.sections import EXPERIMENTS as THEORY
 
-
-def work(wanted: Sequence[str], setup: Setup) -> tuple[list[Section], list[dict[str, Any]]]:
-    """Every result that is wanted, shown as it comes; all rows as JSON has them."""
     console, sections, rows = Console(), [], []
-    if any(each in EXPERIMENTS for each in wanted):
+    if any(name in EXPERIMENTS for name in names):
         setup.prepare()
-    for each in wanted:
-        if each in EXPERIMENTS:
-            section, found = EXPERIMENTS[each](setup)
+    for name in names:
+        if name in EXPERIMENTS:
+            section, found = EXPERIMENTS[name](setup)
         else:
-            section, found = THEORY[each](max(setup.seeds, 10))
+            section, found = THEORY[name](max(setup.seeds, 10))
         section.show(console)
         sections.append(section)
-        # Of everything at once, the rows are those of faces, each once: results share trials.
-        if each in EXPERIMENTS or len(wanted) == 1:
+        # When all experiments run, only the rows of faces are written, each once: experiments
+        # share trials.
+        if name in EXPERIMENTS or len(names) == 1:
             rows += [row for row in map(asdict, found) if row not in rows]
     return sections, rows
 
 
-def report(sections: list[Section], setup: Setup) -> str:
-    """The report: sections, and what one needs to get the same again."""
+def report(sections: list["Section"], setup: "Setup") -> str:
+    """The report in HTML: the sections, and the parameters to reproduce it."""
+    from onlooker.experiments.report.html import document, paragraphs, table
+
     facts = {
         "command": " ".join(["onlooker", *sys.argv[1:]]),
         "data": "simulated cameras" if setup.data is None else setup.dataset.name,

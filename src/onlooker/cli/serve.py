@@ -1,13 +1,13 @@
-"""`onlooker serve`: cameras, learner and pages that run for months.
+"""`onlooker serve`: cameras, learner and web pages that run for months.
 
-What `onlooker serve` takes, beside what it shares with other commands.
-
-From settings to a service: the home with its learner, the people in a folder, the finder.
+The command and its options, then the service itself: a home with its learner, the people of a
+folder, the cameras. Whatever needs the extra `web` is imported when the command runs, so that the
+other commands work without it and start quickly.
 """
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from socket import socket
@@ -17,7 +17,6 @@ import typer
 
 from onlooker.cli.alerts import Alerts
 from onlooker.cli.cluster import sites_of
-from onlooker.cli.homes import tell_left_out
 from onlooker.cli.options import (
     BandwidthOption,
     CutoffOption,
@@ -27,21 +26,24 @@ from onlooker.cli.options import (
     OneEachOption,
     PeopleOption,
     VerticesOption,
+)
+from onlooker.cli.output import (
+    INTERRUPTED,
     one_line,
+    print_left_out,
+    print_problems,
+    requires,
 )
 from onlooker.cli.recognizers import Workshop, existing_folder, finder_from
-from onlooker.cli.settings import Settings, settings
-from onlooker.cli.watch import INTERRUPTED
+from onlooker.cli.settings import Settings, load_settings
 from onlooker.core.errors import BadValue
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.home.home import Home
 from onlooker.home.taught import Register
 from onlooker.recognition.enrolment import Enrolment, Example, people_in
+from onlooker.recognition.pipeline import undisturbed
 from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import FaceFinder
-from onlooker.web.frames import LiveRecognizer
-from onlooker.web.server import share_one_heap
-from onlooker.web.service import Service
 
 if TYPE_CHECKING:
     from onlooker.web.routes.sites import Sites
@@ -52,33 +54,36 @@ SourcesArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="SOURCE",
-        help="0 (a camera), rtsp://..., video.mp4, a folder; door=0 names it. More can come later.",
+        help="0 (a camera), rtsp://..., video.mp4, a folder; door=0 names it. Add more later.",
         show_default=False,
     ),
 ]
 HomeOption = Annotated[
     Path | None,
-    typer.Option("--home", metavar="DIR", help="Keeps all that was learned; made if not there."),
+    typer.Option("--home", metavar="DIR", help="Stores everything learned; made if absent."),
 ]
 AdoptOption = Annotated[
     Path | None,
-    typer.Option("--state", metavar="FILE", help="Of `watch`: a new home begins with it."),
+    typer.Option("--state", metavar="FILE", help="An exported file that a new home begins with."),
 ]
 HostOption = Annotated[
-    str, typer.Option("--host", help="Where to listen; beyond 127.0.0.1 all needs the token.")
+    str,
+    typer.Option(
+        "--host", help="Address to listen on; other than 127.0.0.1, reading needs the token too."
+    ),
 ]
-PortOption = Annotated[int, typer.Option("--port", min=1, max=65535, help="Where to listen.")]
+PortOption = Annotated[int, typer.Option("--port", min=1, max=65535, help="Port to listen on.")]
 AllowOption = Annotated[
     list[str] | None,
-    typer.Option("--allow", metavar="NAME", help="Another name this computer is reached by."),
+    typer.Option("--allow", metavar="NAME", help="Another host name of this computer."),
 ]
 FolderOption = Annotated[
     list[Path] | None,
-    typer.Option("--folder", metavar="DIR", help="Recordings in it may be added as cameras."),
+    typer.Option("--folder", metavar="DIR", help="Recordings in DIR may be added as cameras."),
 ]
 WebhookOption = Annotated[
     str | None,
-    typer.Option("--webhook", metavar="URL", help="Is told of each new stranger, once."),
+    typer.Option("--webhook", metavar="URL", help="Post an alert for each new stranger."),
 ]
 MqttOption = Annotated[
     str | None,
@@ -86,28 +91,29 @@ MqttOption = Annotated[
         "--mqtt",
         metavar="URL",
         help="The same for Home Assistant: mqtt://[user@]host[:port][/prefix], or mqtts. "
-        "The password is in ONLOOKER_MQTT_PASSWORD.",
+        "The password is read from ONLOOKER_MQTT_PASSWORD.",
     ),
 ]
 PasswordOption = Annotated[
     Path | None,
-    typer.Option("--mqtt-password-file", metavar="FILE", help="Or in the first line of a file."),
+    typer.Option(
+        "--mqtt-password-file", metavar="FILE", help="Read it from the first line of FILE."
+    ),
 ]
 NewTokenOption = Annotated[
-    bool, typer.Option("--new-token", help="Make another token; the old one is void.")
+    bool, typer.Option("--new-token", help="Make a new token; the old one stops working.")
 ]
 ClusterOption = Annotated[
     str | None,
     typer.Option(
         "--cluster",
         metavar="HOST:PORT|FILE",
-        help="Of a Ray, or the configuration: the page shows its sites.",
+        help="A Ray, or a cluster configuration: the page shows its sites.",
     ),
 ]
 
-
-NEEDED = {"fastapi": "web", "uvicorn": "web", "websockets": "web", "paho": "mqtt"}
-"""The extra that brings it."""
+REQUIRED = {"fastapi": "web", "uvicorn": "web", "websockets": "web", "paho": "mqtt"}
+"""The packages that `serve` needs, and the extra that installs each."""
 
 
 def serve(
@@ -132,18 +138,18 @@ def serve(
     new_token: NewTokenOption = False,
     cluster: ClusterOption = None,
 ) -> None:
-    """Watch cameras, learn, and answer programs and pages, until Ctrl-C or SIGTERM.
+    """Watch cameras, learn, and serve a web page and a REST API, until Ctrl-C or SIGTERM.
 
-    Nothing that was acknowledged is lost, whatever happens. A new home begins with what the state
-    file of `watch` knows, if there is one. The token is printed once, at the first start;
-    whatever changes something needs it. Who is in the folder of people is taught once: whoever
-    is forgotten stays so.
+    Every change is on the disk before it is acknowledged. A new home begins with the contents of
+    the --state file. The token is printed once, at the first start; every request that changes
+    something needs it. The folder of people is taught once: a person who was forgotten since is
+    not taught again.
 
     Example: onlooker serve 0 --home home/ --people people/
 
     Example: onlooker serve door=rtsp://10.0.0.5/1 --home home/ --host 0.0.0.0 --allow box.local
     """
-    chosen = settings(
+    chosen = load_settings(
         home=home,
         people=people,
         state=state,
@@ -156,62 +162,39 @@ def serve(
         one_each=one_each,
     )
     if chosen["home"] is None:
-        raise typer.BadParameter("where to keep what is learned? Give --home DIR")
-    try:
+        raise typer.BadParameter("where to store what is learned? Give --home DIR")
+    with requires("serve", REQUIRED):
+        from onlooker.web.server import listening
+
         alerts = Alerts(webhook, mqtt, mqtt_password_file)
         with (
             sites_of(cluster) as sites,
-            _listening(host, port) as ours,
-            _service(chosen, folder or [], alerts) as service,
+            listening(host, port) as listener,
+            opened_service(Path(chosen["home"]), chosen, folder or [], alerts) as service,
         ):
             for source in sources or []:
                 service.cameras.watch(source)
-            for words in service.cameras.resume():
-                print(f"onlooker: {one_line(words)}", file=sys.stderr)
-            _serve(service, ours, Path(chosen["home"]), host, allow or [], new_token, sites)
-    except ModuleNotFoundError as error:
-        extra = NEEDED.get((error.name or "").partition(".")[0])
-        if extra is None:
-            raise
-        print(
-            f"onlooker: serve needs {error.name}, not installed here: "
-            f'pip install "onlooker[{extra}]"',
-            file=sys.stderr,
-        )
-        raise typer.Exit(2) from error
-
-
-def _listening(host: str, port: int) -> socket:
-    from onlooker.web.server import listening
-
-    return listening(host, port)
-
-
-def _service(
-    chosen: Settings, folders: Sequence[Path], alerts: Alerts
-) -> AbstractContextManager["Service"]:
-    # MOVED
-
-    return opened_service(Path(chosen["home"]), chosen, folders, alerts)
+            print_problems(service.cameras.resume())
+            _serve(service, listener, Path(chosen["home"]), host, allow or [], new_token, sites)
 
 
 def _serve(
     service: "Service",
-    ours: socket,
+    listener: socket,
     home: Path,
     host: str,
     allow: Sequence[str],
     new_token: bool,
     sites: "Sites",
 ) -> None:
-    """Until somebody ends it."""
-    from onlooker.recognition.pipeline import undisturbed
+    """Answer requests until the process is interrupted."""
     from onlooker.web.app import create_app
     from onlooker.web.auth import Door, Guard, Token
     from onlooker.web.server import Server, is_loopback
 
     try:
-        # A token that was made must be told, and the code that builds the routes swallows Ctrl-C.
+        # A token that was made must be printed, and the code that builds the routes swallows
+        # Ctrl-C.
         with undisturbed():
             token, text = Token.in_folder(home, new=new_token)
             guard = Guard(Door(token), hosts=[host, *allow], public=not is_loopback(host))
@@ -219,19 +202,19 @@ def _serve(
                 create_app(service, guard=guard, sites=sites), before_end=service.broadcast.close
             )
             named = f"[{host.strip('[]')}]" if ":" in host else host
-            _tell(f"http://{named}:{ours.getsockname()[1]}/", text)
-        server.run([ours])
+            _print_address(f"http://{named}:{listener.getsockname()[1]}/", text)
+        server.run([listener])
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _tell(where: str, token: str | None) -> None:
+def _print_address(address: str, token: str | None) -> None:
     """The address, and the token if it is new."""
-    print(f"onlooker: listening on {one_line(where)}; Ctrl-C ends it", file=sys.stderr)
+    print(f"onlooker: listening on {one_line(address)}; Ctrl-C ends it", file=sys.stderr)
     if token is not None:
         print(
             f"onlooker: the token, shown this once: {token}\n"
-            f"onlooker: to use the page, open {one_line(where)}login?token={token}",
+            f"onlooker: to use the page, open {one_line(address)}login?token={token}",
             file=sys.stderr,
             flush=True,
         )
@@ -240,8 +223,12 @@ def _tell(where: str, token: str | None) -> None:
 @contextmanager
 def opened_service(
     home: Path, chosen: Settings, folders: Sequence[Path], alerts: Alerts
-) -> Iterator[Service]:
+) -> Iterator["Service"]:
     """A running service, closed however the block ends."""
+    from onlooker.web.frames import LiveRecognizer
+    from onlooker.web.server import share_one_heap
+    from onlooker.web.service import Service
+
     share_one_heap()
     finder, workshop = finder_from(chosen), Workshop(chosen)
     recognizer = LiveRecognizer(
@@ -260,7 +247,7 @@ def opened_service(
         try:
             _refuse_other_numbers(opened.learner, chosen, home)
             register = Register(home)
-            tell_left_out(teach(opened, people, register))
+            print_left_out(teach(opened, people, register))
         except BaseException:
             opened.close()
             raise
@@ -269,11 +256,11 @@ def opened_service(
 
     with ExitStack() as stack:
         stack.callback(alerts.close)
-        visitors = partial(StrangerBook, folder=home, alert=alerts if alerts.wanted else None)
+        book = partial(StrangerBook, folder=home, alert=alerts if alerts.wanted else None)
         yield stack.enter_context(
             Service(
                 open_home,
-                visitors,
+                book,
                 recognizer,
                 folders=folders,
                 troubles=alerts.problems,
@@ -283,13 +270,13 @@ def opened_service(
 
 
 def _refuse_other_numbers(known: OnlineHarmonicLearner, chosen: Settings, home: Path) -> None:
-    """A number that somebody asked for is in force or refused, never ignored."""
-    kept: Mapping[str, float] = {
+    """An option that differs from what the home was made with is an error, never ignored."""
+    stored: Mapping[str, float] = {
         "bandwidth": known.kernel.bandwidth,
         "cutoff": known.kernel.cutoff,
         "vertices": known.max_vertices,
     }
-    for key, value in kept.items():
+    for key, value in stored.items():
         if chosen.was_given(key) and chosen[key] != value:
             raise BadValue(
                 f"{home} was built with {key} {value:g}, {chosen.origins[key]} says "
@@ -300,7 +287,7 @@ def _refuse_other_numbers(known: OnlineHarmonicLearner, chosen: Settings, home: 
 def _enrolled(
     finder: FaceFinder, workshop: Workshop, folder: str | None
 ) -> dict[str, list[Example]]:
-    """Everybody in the folder; what is wrong with it is found before the home is changed."""
+    """The faces of everybody in the folder; a bad picture is found before the home is changed."""
     if folder is None:
         return {}
     learner = workshop.new_learner()
@@ -313,9 +300,9 @@ def _enrolled(
 
 
 def teach(home: Home, people: Mapping[str, Sequence[Example]], register: Register) -> list[str]:
-    """Teach what the home was never taught before: the names that are left out altogether.
+    """Teach the examples that the home was never taught before; return the names that are left out.
 
-    A single face that was called wrong is not taught again either.
+    A single face that was dropped because it was wrong is not taught again either.
     """
     vertices, known = home.vertices(), home.learner.names
     there = set(zip((row.tobytes() for row in vertices.vectors), vertices.names, strict=True))

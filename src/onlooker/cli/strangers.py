@@ -1,4 +1,4 @@
-"""`onlooker strangers`: a card for everybody who has no name."""
+"""`onlooker strangers`: the people who were seen and have no name, one card each."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -6,25 +6,27 @@ from typing import Annotated
 
 import typer
 
-from onlooker.cli.homes import HomeOption, NameArgument, opened_with_strangers, print_row
+from onlooker.cli.homes import HomeOption, open_with_strangers
+from onlooker.cli.options import NameArgument
+from onlooker.cli.output import print_row
 from onlooker.core.errors import BadValue
 from onlooker.strangers.cards import Card
 
 strangers = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 CardArgument = Annotated[
-    int, typer.Argument(metavar="CARD", help="The number that list shows.", show_default=False)
+    int, typer.Argument(metavar="CARD", help="The number that `list` shows.", show_default=False)
 ]
-HiddenOption = Annotated[bool, typer.Option("--hidden", help="Those that are ignored too.")]
+HiddenOption = Annotated[bool, typer.Option("--hidden", help="Also list ignored strangers.")]
 PicturesOption = Annotated[
     Path | None,
-    typer.Option("--pictures", metavar="DIR", help="Write their best faces there, to be seen."),
+    typer.Option("--pictures", metavar="DIR", help="Write their best faces into DIR."),
 ]
 
 
 @strangers.callback()
 def about() -> None:
-    """Strangers: who was seen and has no name, one card each.
+    """Strangers: people who were seen and have no name, one card each.
 
     Example: onlooker strangers list --home home/
     """
@@ -34,13 +36,13 @@ def about() -> None:
 def list_strangers(
     home: HomeOption = None, hidden: HiddenOption = False, pictures: PicturesOption = None
 ) -> None:
-    """All cards, the most often seen first. Cards expire after some hours.
+    """List all cards, the most often seen first. Cards expire after some hours.
 
     Example: onlooker strangers list --pictures faces/ --home home/
     """
-    with opened_with_strangers(home) as visitors:
-        for card in visitors.cards(hidden=hidden):
-            files = [] if pictures is None else _written(card, pictures)
+    with open_with_strangers(home) as book:
+        for card in book.cards(hidden=hidden):
+            files = [] if pictures is None else _write_faces(card, pictures)
             print_row(
                 card=card.number,
                 count=card.count,
@@ -54,12 +56,12 @@ def list_strangers(
 
 @strangers.command("name")
 def name_stranger(card: CardArgument, name: NameArgument, home: HomeOption = None) -> None:
-    """Say who a stranger is: the best faces are taught, and the card is gone.
+    """Name a stranger: the best faces are taught, and the card is deleted.
 
     Example: onlooker strangers name 3 ana --home home/
     """
-    with opened_with_strangers(home) as visitors:
-        print_row(card=card, name=name, taught=visitors.name(card, name))
+    with open_with_strangers(home) as book:
+        print_row(card=card, name=name, taught=book.name(card, name))
 
 
 @strangers.command("ignore")
@@ -68,13 +70,13 @@ def ignore_stranger(card: CardArgument, home: HomeOption = None) -> None:
 
     Example: onlooker strangers ignore 3 --home home/
     """
-    with opened_with_strangers(home) as visitors:
-        visitors.ignore(card)
+    with open_with_strangers(home) as book:
+        book.ignore(card)
         print_row(card=card, hidden=True)
 
 
-def _written(card: Card, folder: Path) -> list[Path]:
-    """The faces of a card as files for the owner's eyes."""
+def _write_faces(card: Card, folder: Path) -> list[Path]:
+    """Write the faces of a card as files that only the owner can read."""
     files = []
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -21,10 +21,10 @@ from onlooker.cli.options import (
     PeopleOption,
     StateOption,
     VerticesOption,
-    one_line,
 )
+from onlooker.cli.output import INTERRUPTED, one_line
 from onlooker.cli.recognizers import Workshop, everybody_in
-from onlooker.cli.settings import Settings, settings
+from onlooker.cli.settings import Settings, load_settings
 from onlooker.core.errors import BadValue
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.recognition.pipeline import Display, Summary, run
@@ -32,8 +32,6 @@ from onlooker.recognition.recognizer import FaceRecognizer
 from onlooker.recognition.sinks import AnnotatedVideo, CsvFile, JsonLines, Sink
 from onlooker.video.sources import FrameCounts, frames_from
 from onlooker.vision.types import Frame, Sighting
-
-INTERRUPTED = 130
 
 SourcesArgument = Annotated[
     list[str],
@@ -78,7 +76,7 @@ def watch(
 
     Example: onlooker watch door=door.mp4 yard=frames/ --state door.state --csv seen.csv
     """
-    chosen = settings(
+    chosen = load_settings(
         people=people,
         state=state,
         features=features,
