@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlooker import HeatKernel
-from onlooker.baselines.examples import Store, Table, solved
+from onlooker.baselines.examples import ExampleStore, PairTable, solved
 from onlooker.core.similarity import Cosine, Euclidean
 
 actions = st.lists(st.one_of(st.just("add"), st.integers(0, 10)), max_size=40)
@@ -16,7 +16,7 @@ actions = st.lists(st.one_of(st.just("add"), st.integers(0, 10)), max_size=40)
 def test_whatever_came_and_went_the_rest_is_measured_right(actions, distance, seed):
     random = np.random.default_rng(seed)
     kernel = HeatKernel(0.8, 0.1, distance)
-    store, table, rows = Store(kernel), Table(), []
+    store, table, rows = ExampleStore(kernel), PairTable(), []
     for action in actions:
         if action == "add":
             x = random.standard_normal(3)
@@ -40,13 +40,13 @@ def test_whatever_came_and_went_the_rest_is_measured_right(actions, distance, se
 
 
 def test_gaps_of_vectors_close_together_and_far_from_zero_do_not_drown():
-    store = Store(HeatKernel(1.0, 0.1))
+    store = ExampleStore(HeatKernel(1.0, 0.1))
     store.add(store.query([1e6, 1e6]))
     assert store.gaps(store.query([1e6 + 1e-3, 1e6])) == pytest.approx(1e-6, rel=1e-6)
 
 
 def test_single_precision_is_measured_in_double():
-    store = Store(HeatKernel(1.0, 0.1))
+    store = ExampleStore(HeatKernel(1.0, 0.1))
     x, y = (np.random.default_rng(0).random((2, 5000)).astype(np.float32) for _ in range(2))
     for row in x:
         store.add(store.query(row))

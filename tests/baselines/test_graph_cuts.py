@@ -113,7 +113,7 @@ def test_online_and_refitted_at_every_step_it_is_the_offline_one():
         margins = model.margins([x])
         assert margins["plus"] == pytest.approx(gaussian(x, X) @ a, abs=1e-4)
         assert margins["minus"] == pytest.approx(-margins["plus"], abs=1e-4)
-    assert model.kept == len(model) == 5
+    assert model.learned_from == len(model) == 5
 
 
 def test_between_refits_boundary_and_gate_stay():

@@ -40,11 +40,11 @@ def taught(model):
 
 
 def test_predict_is_what_observe_will_answer_and_leaves_no_trace(rival):
-    asked, twin = taught(rival), copy.deepcopy(rival)
+    model, twin = taught(rival), copy.deepcopy(rival)
     for x in X:
-        first, second = asked.predict(x), asked.predict(x)
-        assert first == second == asked.observe(x) == twin.observe(x)
-    assert len(asked) == len(twin)
+        first, second = model.predict(x), model.predict(x)
+        assert first == second == model.observe(x) == twin.observe(x)
+    assert len(model) == len(twin)
 
 
 def test_a_stranger_far_away_is_nobody_and_changes_nothing(rival):

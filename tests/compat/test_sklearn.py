@@ -37,7 +37,7 @@ CLASSIFIERS = [
 ]
 either = pytest.mark.parametrize("kind", [HarmonicClassifier, OnlineHarmonicClassifier])
 
-LINE = np.array([[0.0], [4.0], [0.5], [1.0], [4.5], [0.2]])
+ROWS = np.array([[0.0], [4.0], [0.5], [1.0], [4.5], [0.2]])
 SPARSELY = np.array(["ana", "ben", "-1", "-1", "-1", "-1"])
 
 
@@ -71,10 +71,10 @@ def test_the_failed_check_passes_with_the_exemption(classifier):
     ],
 )
 def test_every_kind_of_label(kind, y, classes):
-    model = kind(bandwidth=0.3).fit(LINE, y)
+    model = kind(bandwidth=0.3).fit(ROWS, y)
     assert model.classes_.tolist() == classes
     labeled = [i for i, label in enumerate(y) if label not in (-1, "-1")]
-    assert model.predict(LINE)[labeled].tolist() == [y[i] for i in labeled]
+    assert model.predict(ROWS)[labeled].tolist() == [y[i] for i in labeled]
 
 
 @either
@@ -89,7 +89,7 @@ def test_every_kind_of_label(kind, y, classes):
 )
 def test_labels_that_make_no_sense_are_refused(kind, y, words):
     with pytest.raises(ValueError, match=words):
-        kind(bandwidth=0.3).fit(LINE, y)
+        kind(bandwidth=0.3).fit(ROWS, y)
 
 
 # ---- nobody
@@ -108,7 +108,7 @@ def test_labels_that_make_no_sense_are_refused(kind, y, words):
     ],
 )
 def test_nobody_is_the_outlier_label(kind, y, outlier_label, nobody):
-    model = kind(bandwidth=0.3, outlier_label=outlier_label).fit(LINE, y)
+    model = kind(bandwidth=0.3, outlier_label=outlier_label).fit(ROWS, y)
     known, unknown = model.predict([[0.1], [50.0]]).tolist()
     assert (known, unknown) == (y[0], nobody)
     assert not model.predict_proba([[50.0]]).any()
@@ -118,12 +118,12 @@ def test_nobody_is_the_outlier_label(kind, y, outlier_label, nobody):
 @pytest.mark.parametrize(("y", "outlier_label"), [([0, 1] * 3, "nobody"), (SPARSELY, 5)])
 def test_an_outlier_label_of_another_kind_is_refused(kind, y, outlier_label):
     with pytest.raises(OnlookerError, match="of their kind"):
-        kind(bandwidth=0.3, outlier_label=outlier_label).fit(LINE, y)
+        kind(bandwidth=0.3, outlier_label=outlier_label).fit(ROWS, y)
 
 
 @either
 def test_answers_for_nobody_are_unlabeled_rows_again(kind):
-    model = kind(bandwidth=0.3).fit(LINE, SPARSELY)
+    model = kind(bandwidth=0.3).fit(ROWS, SPARSELY)
     rows = np.array([[0.1], [50.0], [4.1]])
     again = kind(bandwidth=0.3).fit(rows, model.predict(rows))
     assert again.classes_.tolist() == ["ana", "ben"]
@@ -131,16 +131,16 @@ def test_answers_for_nobody_are_unlabeled_rows_again(kind):
 
 @either
 def test_a_class_needs_more_than_min_score(kind):
-    trusting = kind(bandwidth=0.3, sink=0.1).fit(LINE, SPARSELY)
+    trusting = kind(bandwidth=0.3, sink=0.1).fit(ROWS, SPARSELY)
     probability = trusting.predict_proba([[1.6]]).max()
     assert trusting.predict([[1.6]]) == "ana"
-    strict = clone(trusting).set_params(min_score=probability).fit(LINE, SPARSELY)
+    strict = clone(trusting).set_params(min_score=probability).fit(ROWS, SPARSELY)
     assert strict.predict([[1.6]]) == "-1"
 
 
 @either
 def test_rows_sum_to_one_less_the_sink(kind):
-    model = kind(bandwidth=0.3, sink=0.1).fit(LINE, SPARSELY)
+    model = kind(bandwidth=0.3, sink=0.1).fit(ROWS, SPARSELY)
     sums = model.predict_proba([[0.0], [1.0], [1.6], [50.0]]).sum(axis=1)
     assert sums[0] == 1.0
     assert 1.0 > sums[1] > sums[2] > sums[3] == 0.0
@@ -162,9 +162,9 @@ def test_training_rows_get_the_harmonic_solution(seed, labeled, sink):
 
 
 def test_a_new_row_gets_the_average_of_its_neighbours():
-    model = HarmonicClassifier(bandwidth=0.3, sink=0.1).fit(LINE, SPARSELY)
-    weights = HeatKernel(0.3, 1e-5).similarity([1.3], LINE)
-    expected = weights @ model.predict_proba(LINE) / (weights.sum() + 0.1)
+    model = HarmonicClassifier(bandwidth=0.3, sink=0.1).fit(ROWS, SPARSELY)
+    weights = HeatKernel(0.3, 1e-5).similarity([1.3], ROWS)
+    expected = weights @ model.predict_proba(ROWS) / (weights.sum() + 0.1)
     np.testing.assert_allclose(model.predict_proba([[1.3]])[0], expected)
 
 
@@ -172,7 +172,7 @@ def test_rows_at_the_same_place_count_as_often_as_they_come():
     """Proposition 1, for rows that come again as they were."""
     twice = np.r_[np.arange(6), np.arange(6)]
     kernel = HeatKernel(0.3, 1e-5)
-    rows, y = LINE[twice], SPARSELY[twice]
+    rows, y = ROWS[twice], SPARSELY[twice]
     weights = np.array([kernel.similarity(row, rows) for row in rows])
     model = HarmonicClassifier(bandwidth=0.3, sink=0.1).fit(rows, y)
     labels = y[:, None] == model.classes_
@@ -229,15 +229,15 @@ def test_the_same_as_the_learner_however_the_rows_are_cut(seed, cuts, quantizer)
 
 
 def test_without_y_no_row_has_a_label():
-    model = OnlineHarmonicClassifier(bandwidth=0.3).partial_fit(LINE[:2], [0, 1])
-    marked = copy.deepcopy(model).partial_fit(LINE[2:], [-1] * 4)
-    model.partial_fit(LINE[2:])
+    model = OnlineHarmonicClassifier(bandwidth=0.3).partial_fit(ROWS[:2], [0, 1])
+    marked = copy.deepcopy(model).partial_fit(ROWS[2:], [-1] * 4)
+    model.partial_fit(ROWS[2:])
     assert len(model.learner_) == len(marked.learner_) == 6
-    np.testing.assert_array_equal(model.predict_proba(LINE), marked.predict_proba(LINE))
+    np.testing.assert_array_equal(model.predict_proba(ROWS), marked.predict_proba(ROWS))
 
 
 def test_before_any_label_everybody_is_nobody():
-    rows = np.hstack([LINE, LINE])
+    rows = np.hstack([ROWS, ROWS])
     model = OnlineHarmonicClassifier(bandwidth=0.3).partial_fit(rows)
     assert model.predict(rows).tolist() == [-1] * 6
     assert model.predict_proba(rows).shape == (6, 0)
@@ -280,7 +280,7 @@ def test_the_latest_of_two_labels_counts():
     ],
 )
 def test_a_batch_that_is_refused_leaves_no_trace(rows, y):
-    model = OnlineHarmonicClassifier(bandwidth=0.3).partial_fit(LINE, SPARSELY)
+    model = OnlineHarmonicClassifier(bandwidth=0.3).partial_fit(ROWS, SPARSELY)
     before = pickle.dumps(model)
     with pytest.raises(ValueError, match=r"."):  # scikit-learn's words or ours
         model.partial_fit(rows, y)
@@ -289,12 +289,12 @@ def test_a_batch_that_is_refused_leaves_no_trace(rows, y):
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
 def test_a_copy_goes_on_by_itself(duplicate):
-    model = OnlineHarmonicClassifier(bandwidth=0.3).partial_fit(LINE[:3], SPARSELY[:3])
+    model = OnlineHarmonicClassifier(bandwidth=0.3).partial_fit(ROWS[:3], SPARSELY[:3])
     twin = duplicate(model)
-    twin.partial_fit(LINE[3:])
+    twin.partial_fit(ROWS[3:])
     assert (len(model.learner_), len(twin.learner_)) == (3, 6)
-    model.partial_fit(LINE[3:])
-    np.testing.assert_array_equal(model.predict_proba(LINE), twin.predict_proba(LINE))
+    model.partial_fit(ROWS[3:])
+    np.testing.assert_array_equal(model.predict_proba(ROWS), twin.predict_proba(ROWS))
 
 
 WRONG = [
@@ -314,7 +314,7 @@ WRONG_ONLINE = [{"quantizer": "tripling"}, {"max_vertices": 0}]
 )
 def test_parameters_are_refused_when_fitting(kind, wrong):
     with pytest.raises(OnlookerError, match=next(iter(wrong))):
-        kind(**{"bandwidth": 0.3, **wrong}).fit(LINE, SPARSELY)
+        kind(**{"bandwidth": 0.3, **wrong}).fit(ROWS, SPARSELY)
 
 
 # ---- among other tools
@@ -335,7 +335,7 @@ def test_in_a_pipeline_and_a_grid_search(kind):
 
 @either
 def test_score_leaves_out_rows_without_a_label(kind):
-    model = kind(bandwidth=0.3).fit(LINE, SPARSELY)
+    model = kind(bandwidth=0.3).fit(ROWS, SPARSELY)
     rows = [[0.0], [4.0], [4.0], [50.0]]
     assert model.score(rows, ["ana", "ana", "-1", "-1"]) == 0.5
     assert model.score(rows, ["ana", "ana", "-1", "-1"], sample_weight=[3, 1, 1, 1]) == 0.75
@@ -345,7 +345,7 @@ def test_score_leaves_out_rows_without_a_label(kind):
 
 def test_feature_names_are_kept_in_mind():
     pandas = pytest.importorskip("pandas")
-    table = pandas.DataFrame(LINE, columns=["x"])
+    table = pandas.DataFrame(ROWS, columns=["x"])
     model = OnlineHarmonicClassifier(bandwidth=0.3).fit(table, SPARSELY)
     assert model.feature_names_in_.tolist() == ["x"]
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from onlooker.experiments.digits import DIGITS, Job, digits_stream, main, run
-from onlooker.experiments.paper.stream import Row, Run
+from onlooker.experiments.digits import DIGITS, DigitsJob, digits_stream, main, run
+from onlooker.experiments.paper.stream import AccuracyRow, AccuracyRun
 from onlooker.experiments.parallel import spread
 from onlooker.experiments.report.plots import windowed
 
@@ -68,7 +68,7 @@ def test_the_cutoff_leaves_nobody_out(rows):
 
 @pytest.mark.parametrize("method", ["closest pair", "doubling"])
 def test_a_seed_decides_everything_but_the_time(method):
-    job = Job(method, 50, seed=3, examples=EXAMPLES)
+    job = DigitsJob(method, 50, seed=3, examples=EXAMPLES)
     first, second = run(job), run(job)
     assert replace(first.row, ms_per_step=0) == replace(second.row, ms_per_step=0)
     np.testing.assert_array_equal(first.correct, second.correct)
@@ -77,8 +77,10 @@ def test_a_seed_decides_everything_but_the_time(method):
 def test_watching_unlabeled_digits_helps():
     """Without a budget that binds the mean over seeds beats 1-NN, which does not watch."""
     seeds = range(5)
-    watching = [run(Job("closest pair", DIGITS, seed, EXAMPLES)).row.accuracy for seed in seeds]
-    not_watching = [run(Job("1-NN", None, seed, EXAMPLES)).row.accuracy for seed in seeds]
+    watching = [
+        run(DigitsJob("closest pair", DIGITS, seed, EXAMPLES)).row.accuracy for seed in seeds
+    ]
+    not_watching = [run(DigitsJob("1-NN", None, seed, EXAMPLES)).row.accuracy for seed in seeds]
     assert np.mean(watching) > np.mean(not_watching) + 0.01
 
 
@@ -96,8 +98,11 @@ def test_the_figure_is_drawn_as_vectors_and_as_pixels(results):
 
 
 def test_curves_are_means_over_a_window_and_over_runs():
-    row = Row("doubling", 9, seed=0, accuracy=0.5, abstained=0, vertices=9, ms_per_step=1)
-    runs = [Run(row, np.array([True] * 8)), Run(row, np.array([True] * 4 + [False] * 4))]
+    row = AccuracyRow("doubling", 9, seed=0, accuracy=0.5, abstained=0, vertices=9, ms_per_step=1)
+    runs = [
+        AccuracyRun(row, np.array([True] * 8)),
+        AccuracyRun(row, np.array([True] * 4 + [False] * 4)),
+    ]
     steps, share = windowed(runs, window=2)
     assert steps.tolist() == [2, 3, 4, 5, 6, 7, 8]
     assert share.tolist() == [1, 1, 1, 0.75, 0.5, 0.5, 0.5]

@@ -12,10 +12,10 @@ from onlooker.core.errors import BadValue
 from onlooker.experiments.paper import results_cache
 from onlooker.experiments.paper.methods import METHODS
 from onlooker.experiments.paper.setup import Setup
-from onlooker.experiments.paper.trial import Row
+from onlooker.experiments.paper.trial import TrialRow
 from onlooker.experiments.reproduce import EXPERIMENTS, literal_ms
 
-ASKED = (
+COLUMNS = (
     "dataset", "set", "camera", "method", "features", "cutoff", "bandwidth", "sink", "n_g", "seed",
     "detector", "strangers", "precision", "recall", "detection_rate", "contamination", "frames",
     "ms_per_frame",
@@ -43,7 +43,7 @@ def rows(setup):
 
 
 def test_there_is_a_row_for_every_set_camera_method_cutoff_and_seed(setup, rows):
-    assert tuple(field.name for field in fields(Row))[: len(ASKED)] == ASKED
+    assert tuple(field.name for field in fields(TrialRow))[: len(COLUMNS)] == COLUMNS
     cameras = {"V1+V2": {"camera1", "camera2"}, "VO": {"cubicle", "couch", "conference"}}
     expected = {
         (name, camera, method, cutoff, seed)
@@ -68,7 +68,7 @@ def test_the_same_again_is_read_and_not_worked_out(setup, rows, monkeypatch):
 def test_an_interrupted_sweep_goes_on_and_gives_the_same_rows(setup, rows):
     """All but the time: what was lost is worked out again, what was kept is as it was."""
     trials = setup.trials(methods=("online",))
-    lost = results_cache.kept(trials[-1])
+    lost = results_cache.cache_file(trials[-1])
     before = lost.read_text(encoding="utf-8")
     lost.unlink()
     again = results_cache.rows_of(trials, what="again")
@@ -84,11 +84,11 @@ def test_an_interrupted_sweep_goes_on_and_gives_the_same_rows(setup, rows):
 
 def test_other_code_or_another_trial_is_kept_elsewhere(setup, monkeypatch):
     one, other = setup.trials(methods=("online",))[:2]
-    before = results_cache.kept(one)
-    assert results_cache.kept(other) != before
-    assert results_cache.kept(replace(one, bandwidth=0.03)) != before
+    before = results_cache.cache_file(one)
+    assert results_cache.cache_file(other) != before
+    assert results_cache.cache_file(replace(one, bandwidth=0.03)) != before
     monkeypatch.setattr(results_cache, "fingerprint", lambda: "another")
-    assert results_cache.kept(one) != before
+    assert results_cache.cache_file(one) != before
 
 
 LONG = ("merging", "quantizers", "graph-size")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.baselines.answers import by_votes, sums
-from onlooker.baselines.examples import Store
+from onlooker.baselines.examples import ExampleStore
 from onlooker.baselines.votes import Rule, Votes, semi_boost, strict
 from onlooker.core.checks import Floats, Slots, as_name, as_number, as_rows, slots_where
 from onlooker.core.errors import BadValue, NotFound
@@ -79,7 +79,7 @@ class OnlineSemiBoost:
         largest_step: float = 10.0,
         selectors: int | None = None,
     ) -> None:
-        self._store = Store(kernel)
+        self._store = ExampleStore(kernel)
         if pseudo not in get_args(Pseudo):
             raise BadValue(f"pseudo must be 'graph' or 'strict', got {pseudo!r}")
         rows = as_rows(centres)

@@ -19,7 +19,7 @@ JITTER = 1e-8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Query:
+class ExampleQuery:
     """A vector that was checked, with what its distances need."""
 
     vector: Floats
@@ -28,10 +28,10 @@ class Query:
     moments: Floats
 
 
-class Store:
+class ExampleStore:
     """Vectors of one length, and how far one more is from each of them.
 
-    >>> store = Store(HeatKernel(bandwidth=1.0, cutoff=0.1))
+    >>> store = ExampleStore(HeatKernel(bandwidth=1.0, cutoff=0.1))
     >>> for place in ([0.0], [1.0], [5.0]):
     ...     store.add(store.query(place))
     >>> store.gaps(store.query([2.0]))
@@ -52,14 +52,16 @@ class Store:
     def __len__(self) -> int:
         return self._size
 
-    def query(self, x: ArrayLike) -> Query:
+    def query(self, x: ArrayLike) -> ExampleQuery:
         """An example, checked: as long as those that are stored, once there are some."""
         like = self._rows if len(self._rows) else None
         vector = as_vector(x, like=like).astype(np.float64, copy=False)
         row = vector[None]
-        return Query(vector, float(squared_norms(row)[0]), self.kernel.distance.moments(row)[0])
+        return ExampleQuery(
+            vector, float(squared_norms(row)[0]), self.kernel.distance.moments(row)[0]
+        )
 
-    def gaps(self, query: Query) -> Floats:
+    def gaps(self, query: ExampleQuery) -> Floats:
         """|x - y|^2 to every stored y, in one pass over them."""
         if not self._size:
             return np.zeros(0)
@@ -71,7 +73,7 @@ class Store:
         gaps[close] = squared_norms(rows[close] - query.vector)
         return gaps
 
-    def weights(self, query: Query, gaps: Floats | None = None) -> Floats:
+    def weights(self, query: ExampleQuery, gaps: Floats | None = None) -> Floats:
         """Similarities w to every stored vector, from the gaps if they are at hand."""
         if not self._size:
             return np.zeros(0)
@@ -79,7 +81,7 @@ class Store:
         gaps = self.gaps(query) if gaps is None else gaps
         return self.kernel.weights(self.kernel.distance.squared(gaps, query.moments, moments))
 
-    def add(self, query: Query) -> None:
+    def add(self, query: ExampleQuery) -> None:
         """Keep a copy of it, behind the others."""
         if not len(self._rows):
             self._rows = np.zeros((0, len(query.vector)))
@@ -101,10 +103,10 @@ class Store:
             column[place] = column[self._size]
 
 
-class Table:
+class PairTable:
     """A symmetric number for every pair that is stored, such as the similarity w or a kernel K.
 
-    >>> table = Table()
+    >>> table = PairTable()
     >>> for row in ([0.0], [1.0, 0.0], [2.0, 3.0, 0.0]):
     ...     table.add(np.array(row))
     >>> table.remove(0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from onlooker.baselines.examples import Table, solved
+from onlooker.baselines.examples import PairTable, solved
 from onlooker.core.checks import Floats, opened
 from onlooker.core.similarity import HeatKernel
 
@@ -24,7 +24,7 @@ class Expansion:
 
     def __init__(self, kernel: HeatKernel) -> None:
         self.kernel = kernel
-        self._gram = Table()
+        self._gram = PairTable()
         self._coefficients: Floats = np.zeros((0, 1))
 
     def add_name(self) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlooker.baselines.answers import by_margins, nobody
-from onlooker.baselines.examples import Store, Table
-from onlooker.baselines.max_margin import is_kept, max_margin, soft_labels
+from onlooker.baselines.examples import ExampleStore, PairTable
+from onlooker.baselines.max_margin import is_confident, max_margin, soft_labels
 from onlooker.core.checks import Floats, as_number, opened
 from onlooker.core.harmonic import harmonic_solution
 from onlooker.core.learner import OnlineHarmonicLearner
@@ -60,11 +60,11 @@ class MaxMarginGraphCuts:
         width = 3.0 * kernel.bandwidth if bandwidth is None else bandwidth
         self._smooth = HeatKernel(width, kernel.cutoff)
         self.refit_every = int(as_number("refit_every", refit_every, least=1, whole=True))
-        self._store = Store(kernel)
-        self._weights, self._gram = Table(), Table()
+        self._store = ExampleStore(kernel)
+        self._weights, self._gram = PairTable(), PairTable()
         self._ids: list[int] = []
         self._coefficients: Floats = np.zeros((0, 0))
-        self._kept: NDArray[np.bool_] = np.zeros(0, dtype=bool)
+        self._learned_from: NDArray[np.bool_] = np.zeros(0, dtype=bool)
         self._waiting = 0
 
     def __len__(self) -> int:
@@ -77,9 +77,9 @@ class MaxMarginGraphCuts:
         return self._learner.names
 
     @property
-    def kept(self) -> int:
+    def learned_from(self) -> int:
         """How many vertices the boundary was learned from."""
-        return int(np.count_nonzero(self._kept))
+        return int(np.count_nonzero(self._learned_from))
 
     def teach(self, x: ArrayLike, name: str) -> None:
         """A labeled example."""
@@ -90,7 +90,7 @@ class MaxMarginGraphCuts:
         """The name of the largest f; nobody beyond the cutoff of all it learned from."""
         query = self._store.query(x)
         gaps = self._store.gaps(query)
-        if not self._store.weights(query, gaps)[self._kept].any():
+        if not self._store.weights(query, gaps)[self._learned_from].any():
             return nobody(self.names)
         return by_margins(self.names, self._smooth.heat(gaps) @ self._coefficients)
 
@@ -132,7 +132,7 @@ class MaxMarginGraphCuts:
             multiplicity=v,
             start=self._coefficients,
         )
-        self._kept = is_kept(np.abs(labels).max(axis=1), self.confidence)
+        self._learned_from = is_confident(np.abs(labels).max(axis=1), self.confidence)
         self._waiting = 0
 
     def _follow(self, vertices: Vertices) -> None:

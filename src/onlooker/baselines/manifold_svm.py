@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.baselines.answers import by_margins, nobody
-from onlooker.baselines.examples import Query, Store, Table
+from onlooker.baselines.examples import ExampleQuery, ExampleStore, PairTable
 from onlooker.baselines.expansion import Expansion
 from onlooker.core.checks import Floats, as_name, as_number
 from onlooker.core.records import Prediction
@@ -66,7 +66,7 @@ class OnlineManifoldSVM:
         projection: bool = True,
         normalise: bool = False,
     ) -> None:
-        self._store = Store(kernel)
+        self._store = ExampleStore(kernel)
         self.kernel = kernel
         self.buffer = int(as_number("buffer", buffer, least=1, whole=True))
         self.ridge = float(as_number("ridge", ridge, least=0))
@@ -76,7 +76,7 @@ class OnlineManifoldSVM:
         self.projection, self.normalise = projection, normalise
         width = kernel.bandwidth if bandwidth is None else bandwidth
         self._f = Expansion(HeatKernel(width, kernel.cutoff))
-        self._weights = Table()
+        self._weights = PairTable()
         self._names: list[str] = []
         self._labels: list[int] = []
         self._ages: list[int] = []
@@ -121,12 +121,12 @@ class OnlineManifoldSVM:
         values = self._f.at(self._store.gaps(self._store.query(x)))[: len(self._names)]
         return dict(zip(self._names, values.tolist(), strict=True))
 
-    def _named(self, query: Query, gaps: Floats) -> Prediction:
+    def _named(self, query: ExampleQuery, gaps: Floats) -> Prediction:
         if not self._store.weights(query, gaps).any():
             return nobody(self._names)
         return by_margins(self._names, self._f.at(gaps)[: len(self._names)])
 
-    def _learn(self, query: Query, gaps: Floats, label: int) -> None:
+    def _learn(self, query: ExampleQuery, gaps: Floats, label: int) -> None:
         self._weights.add(np.append(self._store.weights(query, gaps), 0.0))
         self._f.add_place(gaps)
         self._store.add(query)

@@ -54,24 +54,24 @@ def max_margin(
     found = np.zeros_like(signed) if start is None else np.array(start, dtype=np.float64)
     columns = found.reshape(len(kernel), -1)
     for own, labels in zip(columns.T, signed.reshape(len(kernel), -1).T, strict=True):
-        kept = slots_where(is_kept(labels, confidence))
-        y = np.sign(labels[kept])
-        bends = y[:, None] * kernel[np.ix_(kept, kept)] * y
-        fitted = _fitted(bends, y * own[kept], v[kept] / (2.0 * margin), 0.5 / margin)
+        used = slots_where(is_confident(labels, confidence))
+        y = np.sign(labels[used])
+        bends = y[:, None] * kernel[np.ix_(used, used)] * y
+        fitted = _fitted(bends, y * own[used], v[used] / (2.0 * margin), 0.5 / margin)
         own[:] = 0.0
-        own[kept] = y * fitted
+        own[used] = y * fitted
     return found
 
 
-def is_kept(soft: Floats, confidence: float) -> NDArray[np.bool_]:
+def is_confident(soft: Floats, confidence: float) -> NDArray[np.bool_]:
     """Whose soft labels count: |l| >= conf, and never 0, which takes no side.
 
-    >>> is_kept(np.array([-0.5, 0.0, 1e-9]), 1e-6)
+    >>> is_confident(np.array([-0.5, 0.0, 1e-9]), 1e-6)
     array([ True, False, False])
     """
     size = np.abs(soft)
-    kept: NDArray[np.bool_] = (size >= confidence) & (size > 0.0)
-    return kept
+    confident: NDArray[np.bool_] = (size >= confidence) & (size > 0.0)
+    return confident
 
 
 def _fitted(bends: Floats, start: Floats, largest: Floats, scale: float) -> Floats:

@@ -3,7 +3,7 @@
 from numpy.typing import ArrayLike
 
 from onlooker.baselines.answers import by_votes, sums
-from onlooker.baselines.examples import Store
+from onlooker.baselines.examples import ExampleStore
 from onlooker.core.checks import as_name
 from onlooker.core.records import Prediction
 from onlooker.core.similarity import HeatKernel
@@ -24,7 +24,7 @@ class NearestNeighbour:
 
     def __init__(self, kernel: HeatKernel) -> None:
         self.kernel = kernel
-        self._store = Store(kernel)
+        self._store = ExampleStore(kernel)
         self._names: list[str] = []
         self._labels: list[int] = []
 

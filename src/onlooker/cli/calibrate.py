@@ -22,7 +22,7 @@ from onlooker.cli.settings import load_settings
 from onlooker.core.checks import Floats, Rows
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import squared_distances_of_all
-from onlooker.experiments.datasets.facebank import Face, find_faces
+from onlooker.experiments.datasets.facebank import BankedFace, find_faces
 from onlooker.experiments.datasets.manifest import Picture
 from onlooker.recognition.enrolment import people_in
 from onlooker.video.image_files import SUFFIXES
@@ -112,7 +112,7 @@ def _as_pictures(files: Sequence[Path]) -> list[Picture]:
     return [Picture("strangers", "", None, at, file) for at, file in enumerate(files)]
 
 
-def _largest(faces: Sequence[Face]) -> Rows | None:
+def _largest(faces: Sequence[BankedFace]) -> Rows | None:
     return faces[0].vector if faces else None
 
 

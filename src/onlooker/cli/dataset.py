@@ -25,7 +25,7 @@ from onlooker.cli.settings import load_settings
 from onlooker.cli.watch import SourcesArgument
 from onlooker.core.errors import BadValue
 from onlooker.experiments.datasets.manifest import Dataset, read_dataset
-from onlooker.experiments.datasets.recording import ASIDE, Recorder, Stopped
+from onlooker.experiments.datasets.recording import ASIDE, Recorder, RecordingStopped
 from onlooker.experiments.datasets.simulated import write_simulated
 from onlooker.video.sources import frames_from
 from onlooker.vision.types import Pixels
@@ -52,9 +52,9 @@ class NamePrompt:
         try:
             answer = self._console.input("who is this? (name, empty for a stranger, q to stop) ")
         except EOFError:
-            raise Stopped from None
+            raise RecordingStopped from None
         if answer.strip() == STOP:
-            raise Stopped
+            raise RecordingStopped
         return answer
 
     def _write(self, face: Pixels) -> Path:
@@ -184,7 +184,7 @@ def record(
     _print_result(recorder, folder, ended)
     if ended == "interrupted":
         raise typer.Exit(INTERRUPTED)
-    if not recorder.counts.kept:
+    if not recorder.counts.saved:
         raise BadValue("no frame was stored: none shows exactly one face that is good enough")
 
 
@@ -199,7 +199,7 @@ def _record(recorder: Recorder, sources: Sequence[str], console: Console, *, qui
                 recorder.see(frame)
     except KeyboardInterrupt:
         return "interrupted"
-    except Stopped:
+    except RecordingStopped:
         return "stopped"
     return "finished"
 
@@ -209,7 +209,7 @@ def _print_result(recorder: Recorder, folder: Path, ended: str) -> None:
     counts = recorder.counts
     people = [f"{one_line(who or 'strangers')} {count}" for who, count in counts.people.items()]
     print(
-        f"{ended}: {counts.kept} of {counts.frames} frames stored in {folder}; left out: "
+        f"{ended}: {counts.saved} of {counts.frames} frames stored in {folder}; left out: "
         f"{counts.empty} without a face, {counts.several} with several people, "
         f"{counts.poor} with a poor one; " + (", ".join(people) or "nobody"),
         file=sys.stderr,
@@ -217,7 +217,7 @@ def _print_result(recorder: Recorder, folder: Path, ended: str) -> None:
     print_row(
         folder=str(folder),
         frames=counts.frames,
-        kept=counts.kept,
+        kept=counts.saved,
         empty=counts.empty,
         several=counts.several,
         poor=counts.poor,

@@ -12,7 +12,7 @@ NEIGHBOURS = 10
 SIGMAS = 3.5
 """How many sigma away the last of them is."""
 
-ASKED = 500
+SAMPLED = 500
 """Rows whose neighbours are looked up, evenly spread over all rows."""
 
 
@@ -36,7 +36,7 @@ def auto_bandwidth(rows: Rows) -> float:
             f"with {len(places)} of them different has none; give a number"
         )
     nearest = min(NEIGHBOURS, len(places) - 1)
-    asked = places[:: -(-len(places) // ASKED)]
-    distances = (cdist(place[None], places)[0] for place in asked)
+    sampled = places[:: -(-len(places) // SAMPLED)]
+    distances = (cdist(place[None], places)[0] for place in sampled)
     # Index 0 is the row itself.
     return float(np.median([np.partition(d, nearest)[nearest] for d in distances])) / SIGMAS

@@ -9,7 +9,7 @@ import numpy as np
 from river import base
 from river.base.typing import ClfTarget, FeatureName
 
-from onlooker.compat.translation import Names, as_quantizer, teach_latest
+from onlooker.compat.translation import LabelNames, as_quantizer, teach_latest
 from onlooker.core.checks import Rows, as_vector
 from onlooker.core.errors import BadVector
 from onlooker.core.learner import OnlineHarmonicLearner
@@ -67,7 +67,7 @@ class HarmonicClassifier(base.Classifier):
         self.quantizer = quantizer
         self.min_score = min_score
         self.learner = self._new_learner()
-        self._names = Names[ClfTarget]()
+        self._names = LabelNames[ClfTarget]()
         self._columns: dict[FeatureName, int] = {}
         self._width = 1
 

@@ -30,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from onlooker.compat.bandwidth import auto_bandwidth
 from onlooker.compat.labels import Labels, all_nobody, need_a_label, read_labels, union
-from onlooker.compat.translation import Names, as_quantizer, teach_latest
+from onlooker.compat.translation import LabelNames, as_quantizer, teach_latest
 from onlooker.core.checks import Floats, Rows, as_number, as_rows
 from onlooker.core.harmonic import harmonic_solution
 from onlooker.core.learner import OnlineHarmonicLearner
@@ -269,7 +269,7 @@ class OnlineHarmonicClassifier(_Harmonic):
                 quantizer=as_quantizer(self.quantizer),
                 min_score=self.min_score,
             )
-            self._names = Names[Any]()
+            self._names = LabelNames[Any]()
         self.classes_ = every_class
         # Runs of rows that all have a label, or all have none.
         edges = np.flatnonzero(np.diff(labeled)) + 1

@@ -41,13 +41,13 @@ def teach_latest(learner: OnlineHarmonicLearner, x: ArrayLike, name: str) -> Non
         learner.teach(x, name)
 
 
-class Names(Generic[Label]):
+class LabelNames(Generic[Label]):
     """A name for every label, and the label of every name, in order of arrival.
 
     The learner calls its classes by strings. A label is called by its own text; where another one
     has taken that, by its text as Python code, and so on. Nothing is ever parsed.
 
-    >>> names = Names[int | str]()
+    >>> names = LabelNames[int | str]()
     >>> [names.name(label) for label in (1, "1", "ana", 1, " ")]
     ['1', "'1'", 'ana', '1', "' '"]
     >>> names.label("'1'")

@@ -184,7 +184,7 @@ class Watcher:
     def watch(
         self, name: str, scenes: Iterator[tuple[Frame, Truth]], sink: AnnotatedVideo, *, label: bool
     ) -> Video:
-        """One scenario; the first faces of each person are labeled if asked, and not counted."""
+        """One scenario; the first faces of each person are labeled on request, and not counted."""
         video = Video(name)
         for frame, truth in scenes:
             video.frames += 1
@@ -265,12 +265,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     command.add_argument("--seed", type=int, default=0, help="another cast, other light")
     command.add_argument("--frames", type=int, default=FRAMES, help="of each of the three videos")
     command.add_argument("--folder", type=Path, default=Path("demo"), help="where results go")
-    asked = command.parse_args(argv)
-    asked.folder.mkdir(parents=True, exist_ok=True)
+    arguments = command.parse_args(argv)
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     print(STORY, flush=True)
     try:
         videos = run(
-            asked.folder, seed=asked.seed, frames=asked.frames, console=Console(stderr=True)
+            arguments.folder,
+            seed=arguments.seed,
+            frames=arguments.frames,
+            console=Console(stderr=True),
         )
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
@@ -278,8 +281,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Console().print(terminal_table(videos))
     strangers = sum(video.online.strangers_named for video in videos)
     print(f"strangers that were given a name: {strangers}")
-    report = write_report(asked.folder / "report.html", videos, STORY)
-    print(f"report: {report}\nvideo: {asked.folder / 'annotated.mp4'} (one file per camera)")
+    report = write_report(arguments.folder / "report.html", videos, STORY)
+    print(f"report: {report}\nvideo: {arguments.folder / 'annotated.mp4'} (one file per camera)")
     return 0
 
 

@@ -31,7 +31,7 @@ from onlooker.experiments.paper.rivals import (
     label_spreading,
     offline_exact,
 )
-from onlooker.experiments.paper.stream import Run, Stopwatch, Stream, follow, judge
+from onlooker.experiments.paper.stream import AccuracyRun, LabeledStream, Stopwatch, follow, judge
 from onlooker.experiments.parallel import spread
 from onlooker.experiments.report.plots import save_figure
 from onlooker.experiments.report.tables import print_table
@@ -70,7 +70,7 @@ ms/step: milliseconds to name and learn one digit.
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class DigitsJob:
     """One method on one shuffle, of which the first so many examples are used."""
 
     method: str
@@ -79,7 +79,7 @@ class Job:
     examples: int = DIGITS
 
 
-def digits_stream(seed: int, examples: int = DIGITS) -> Stream:
+def digits_stream(seed: int, examples: int = DIGITS) -> LabeledStream:
     """The first examples of the digits in an order given by the seed.
 
     >>> stream = digits_stream(seed=0)
@@ -93,15 +93,15 @@ def digits_stream(seed: int, examples: int = DIGITS) -> Stream:
     for each in np.unique(classes):
         labeled[np.flatnonzero(classes == each)[:LABELS_PER_CLASS]] = True
     names = classes.astype(str)
-    return Stream(
+    return LabeledStream(
         vectors[labeled], names[labeled].tolist(), vectors[~labeled], names[~labeled].tolist()
     )
 
 
-def run(job: Job) -> Run:
+def run(job: DigitsJob) -> AccuracyRun:
     """One line of the results.
 
-    >>> run(Job("1-NN", None, seed=0, examples=300)).row.vertices
+    >>> run(DigitsJob("1-NN", None, seed=0, examples=300)).row.vertices
     40
     """
     stream = digits_stream(job.seed, job.examples)
@@ -130,11 +130,11 @@ def run(job: Job) -> Run:
     )
 
 
-def run_all(seeds: int, budgets: Sequence[int], examples: int = DIGITS) -> list[Run]:
+def run_all(seeds: int, budgets: Sequence[int], examples: int = DIGITS) -> list[AccuracyRun]:
     """Every method with every budget on every shuffle, in the order of the table."""
     methods: list[tuple[str, int | None]] = [(name, n_g) for name in QUANTIZERS for n_g in budgets]
     methods += [(name, None) for name in ("1-NN", *OFFLINE)]
-    jobs = [Job(*method, seed, examples) for method in methods for seed in range(seeds)]
+    jobs = [DigitsJob(*method, seed, examples) for method in methods for seed in range(seeds)]
     return spread(run, jobs, what="digits", cost=lambda job: job.n_g or 0)
 
 
@@ -177,23 +177,23 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the experiment; 0 when all is well, 2 for a wrong argument, 130 after Ctrl-C."""
-    asked = parser().parse_args(argv)
-    seeds = asked.seeds or (DEMO_SEEDS if asked.demo else SEEDS)
-    figures = asked.plot or (DEMO_FILES if asked.demo else ())
-    if asked.demo:
+    """AccuracyRun the experiment; 0 when all is well, 2 for a wrong argument, 130 after Ctrl-C."""
+    arguments = parser().parse_args(argv)
+    seeds = arguments.seeds or (DEMO_SEEDS if arguments.demo else SEEDS)
+    figures = arguments.plot or (DEMO_FILES if arguments.demo else ())
+    if arguments.demo:
         print(DEMO.format(seeds=seeds), flush=True)
     try:
-        runs = run_all(seeds, asked.vertices or BUDGETS, asked.examples)
+        runs = run_all(seeds, arguments.vertices or BUDGETS, arguments.examples)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
     rows = [each.row for each in runs]
     print_table(rows)
-    if asked.json:
-        found = {"settings": settings(asked.examples), "rows": [asdict(row) for row in rows]}
-        asked.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        print(f"rows: {asked.json}")
+    if arguments.json:
+        found = {"settings": settings(arguments.examples), "rows": [asdict(row) for row in rows]}
+        arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        print(f"rows: {arguments.json}")
     for path in figures:
         path.parent.mkdir(exist_ok=True)
         save_figure(runs, path)

@@ -20,11 +20,11 @@ from onlooker.experiments.paper.results_cache import rows_of
 from onlooker.experiments.paper.setup import Setup
 from onlooker.experiments.paper.sizes_plot import by_size
 from onlooker.experiments.paper.stream import Stopwatch
-from onlooker.experiments.paper.trial import BANDWIDTHS, Row, Trial, material
+from onlooker.experiments.paper.trial import BANDWIDTHS, Trial, TrialRow, material
 from onlooker.experiments.report.html import share
 from onlooker.experiments.report.section import Section
 
-Result = tuple[Section, list[Row]]
+Result = tuple[Section, list[TrialRow]]
 PRECISION = 0.995
 """Methods are compared at this precision."""
 SIZES = (10, 25, 50, 100, 200, 300, 500)
@@ -168,7 +168,7 @@ def quantizers(setup: Setup) -> Result:
     )
     free = setup.trials(methods=("online",), cutoffs=cutoffs, sizes=(UNBOUNDED,))
     rows = rows_of(bounded + free, what="quantizers")
-    groups: dict[tuple[str, str, float, str, int], list[Row]] = {}
+    groups: dict[tuple[str, str, float, str, int], list[TrialRow]] = {}
     for row in rows:
         key = (row.set, row.camera, row.cutoff, row.method, row.n_g)
         groups.setdefault(key, []).append(row)
@@ -213,7 +213,7 @@ def _mean(values: Sequence[float | None]) -> str:
     return share(mean(known) if known else None)
 
 
-def _misses(rows: Sequence[Row], precision: float = PRECISION) -> str:
+def _misses(rows: Sequence[TrialRow], precision: float = PRECISION) -> str:
     """The learner against nearest neighbour, camera by camera, in words."""
     header, table = operating_points(rows, precision)
     at = {name: place for place, name in enumerate(header)}

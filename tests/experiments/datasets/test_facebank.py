@@ -148,11 +148,14 @@ def test_other_eyes_look_again_and_say_what_they_refuse(pictures, bank):
     ids=lambda finder: finder.tag,
 )
 def test_whatever_decides_what_comes_out_decides_the_file(pictures, bank, other):
-    looks = [
-        facebank.Look((pictures[0].path,), (False,), finder, bank) for finder in (FINDER, other)
+    chunks = [
+        facebank.PictureChunk((pictures[0].path,), (False,), finder, bank)
+        for finder in (FINDER, other)
     ]
-    assert looks[0].file() != looks[1].file()
-    assert facebank.Look((pictures[0].path,), (True,), FINDER, bank).file() != looks[0].file()
+    assert chunks[0].file() != chunks[1].file()
+    assert (
+        facebank.PictureChunk((pictures[0].path,), (True,), FINDER, bank).file() != chunks[0].file()
+    )
 
 
 def test_one_error_names_all_pictures_that_cannot_be_read(pictures, tmp_path):
@@ -171,7 +174,9 @@ def test_one_error_names_all_pictures_that_cannot_be_read(pictures, tmp_path):
 def test_damaged_files_are_written_anew(pictures, tmp_path, monkeypatch):
     monkeypatch.setattr(facebank, "CHUNK", 1)
     for each in pictures:
-        facebank.look_at(facebank.Look((each.path,), (not each.camera,), FINDER, tmp_path))
+        facebank.find_in_chunk(
+            facebank.PictureChunk((each.path,), (not each.camera,), FINDER, tmp_path)
+        )
     found = find_faces(pictures, FINDER, folder=tmp_path)
     files = sorted(tmp_path.iterdir())
     contents = [file.read_bytes() for file in files]

@@ -1,4 +1,4 @@
-"""Datasets on disk: a good one is read as it was written, a bad one is told in one error."""
+"""Datasets on disk: a good one is read as written, of a bad one an error lists all faults."""
 
 import cv2
 import numpy as np
@@ -24,7 +24,7 @@ def write(folder, *lines, header=HEADER):
     (folder / "manifest.csv").write_text("\n".join([header, *lines, ""]), encoding="utf-8")
 
 
-def told(folder):
+def error_of(folder):
     with pytest.raises(BadValue) as caught:
         read_dataset(folder)
     message = str(caught.value)
@@ -111,7 +111,7 @@ def test_one_error_names_everything_that_is_wrong(folder):
         "walk,door",
         header=HEADER + ",mood",
     )
-    message = told(folder)
+    message = error_of(folder)
     for words in (
         "the column 'mood' is unknown",
         "line 3: there is no picture gone.png",
@@ -133,14 +133,14 @@ def test_one_error_names_everything_that_is_wrong(folder):
 
 def test_the_same_frame_and_the_same_picture_written_otherwise_are_the_same(folder):
     write(folder, "walk,door,ana,1,a.png", "walk,door,ana,01,./a.png")
-    message = told(folder)
+    message = error_of(folder)
     assert "frame walk / door / ana / 1 is listed 2 times" in message
     assert "the picture a.png is listed 2 times" in message
 
 
 def test_lines_without_all_values_are_not_taken_for_repeated_ones(folder):
     write(folder, "walk,door", "walk,door")
-    message = told(folder)
+    message = error_of(folder)
     assert "line 2 does not" in message
     assert "line 3 does not" in message
     assert "times" not in message
@@ -148,55 +148,55 @@ def test_lines_without_all_values_are_not_taken_for_repeated_ones(folder):
 
 def test_a_column_by_another_name_is_missing_and_unknown(folder):
     write(folder, "walk,door,ana,0,a.png", header="set,camera,who,frame,path")
-    message = told(folder)
+    message = error_of(folder)
     assert "the column person is missing" in message
     assert "the column 'who' is unknown" in message
 
 
 def test_a_column_twice_is_told(folder):
     write(folder, "walk,door,ana,0,a.png,b.png", header=HEADER + ",path")
-    assert "the column path is there twice" in told(folder)
+    assert "the column path is there twice" in error_of(folder)
 
 
 def test_a_line_with_too_much_is_told(folder):
     write(folder, "walk,door,ana,0,a.png,b.png")
-    assert "line 2 does not have a value for every column" in told(folder)
+    assert "line 2 does not have a value for every column" in error_of(folder)
 
 
 def test_an_empty_manifest_misses_every_column(folder):
     (folder / "manifest.csv").write_bytes(b"")
-    message = told(folder)
+    message = error_of(folder)
     assert all(f"the column {name} is missing" in message for name in HEADER.split(","))
 
 
 def test_a_manifest_without_pictures_is_told(folder):
     write(folder)
-    assert "it lists no picture" in told(folder)
+    assert "it lists no picture" in error_of(folder)
 
 
 def test_a_missing_manifest_or_folder_is_told(folder):
-    assert "No such file" in told(folder)
-    assert "No such file" in told(folder / "nowhere")
+    assert "No such file" in error_of(folder)
+    assert "No such file" in error_of(folder / "nowhere")
 
 
 def test_text_that_is_not_utf8_is_told(folder):
     (folder / "manifest.csv").write_bytes(HEADER.encode() + b"\nwalk,door,J\xf6rg,0,a.png\n")
-    assert "not UTF-8" in told(folder)
+    assert "not UTF-8" in error_of(folder)
 
 
 @pytest.mark.parametrize("lines", [3, 300, 10_000])
 def test_a_quote_that_is_never_closed_is_told(folder, lines):
     write(folder, 'walk,door,ana,0,"a.png', *["walk,door,ben,1,b.png"] * lines)
-    assert "quote" in told(folder)
+    assert "quote" in error_of(folder)
 
 
 def test_a_name_that_no_file_can_have_is_told(folder):
     write(folder, f"walk,door,ana,0,{'x' * 5000}.png")
-    assert "line 2: there is no picture xxx" in told(folder)
+    assert "line 2: there is no picture xxx" in error_of(folder)
 
 
 def test_so_many_problems_are_counted(folder):
     write(folder, *[f"walk,door,ana,{at},none{at}.png" for at in range(SHOWN + 7)])
-    message = told(folder)
+    message = error_of(folder)
     assert message.count("there is no picture") == SHOWN
     assert message.endswith("and 7 more")

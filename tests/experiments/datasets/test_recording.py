@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from onlooker.core.errors import BadValue
 from onlooker.experiments.datasets.manifest import MANIFEST, read_dataset
-from onlooker.experiments.datasets.recording import Appender, Recorder, Stopped, clean
+from onlooker.experiments.datasets.recording import Appender, Recorder, RecordingStopped, clean
 from onlooker.simulation.scenarios import scenario, write_video
 from onlooker.video.sources import frames_from
 from onlooker.vision.finder import FaceFinder
@@ -73,7 +73,7 @@ def test_whoever_appears_is_asked_about_once(tmp_path):
         *(("door", "ana", index) for index in range(3)),
         *(("door", None, index) for index in (6, 7)),
     ]
-    assert (recorder.counts.kept, recorder.counts.empty) == (5, 3)
+    assert (recorder.counts.saved, recorder.counts.empty) == (5, 3)
     assert recorder.counts.people == {"ana": 3, None: 2}
 
 
@@ -160,13 +160,13 @@ def test_somebody_elses_order_of_columns_and_missing_line_end_are_respected(tmp_
 
 
 @pytest.mark.parametrize("moment", range(4))
-@pytest.mark.parametrize("end", [KeyboardInterrupt, Stopped])
+@pytest.mark.parametrize("end", [KeyboardInterrupt, RecordingStopped])
 def test_stopped_at_any_question_the_dataset_is_valid(tmp_path, moment, end):
     fake = Fake(*([(1 + index % 2, 40)] for index in range(4)))
-    asked = iter(range(4))
+    questions = iter(range(4))
 
     def ask(face):
-        if next(asked) == moment:
+        if next(questions) == moment:
             raise end
         return "ana"
 
@@ -242,7 +242,7 @@ def test_a_film_is_recorded_as_it_was(tmp_path):
         for frame in frames:
             seen.append(frame.index)
             recorder.see(frame)
-    kept = listed(tmp_path / "d")
-    assert recorder.counts.kept == len(kept) >= 60
-    assert all(person == truths[index].person for _, person, index in kept)
+    rows = listed(tmp_path / "d")
+    assert recorder.counts.saved == len(rows) >= 60
+    assert all(person == truths[index].person for _, person, index in rows)
     assert 3 <= len(questions) <= 4

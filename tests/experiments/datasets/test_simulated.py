@@ -5,7 +5,7 @@ import pytest
 
 from onlooker.core.errors import BadValue
 from onlooker.experiments.datasets import simulated
-from onlooker.experiments.datasets.facebank import Look, _read, look_at
+from onlooker.experiments.datasets.facebank import PictureChunk, _read, find_in_chunk
 from onlooker.experiments.datasets.manifest import MANIFEST, read_dataset
 from onlooker.experiments.datasets.simulated import simulated_dataset, write_simulated
 from onlooker.simulation.scenarios import scenario
@@ -57,9 +57,9 @@ def test_pictures_show_what_the_camera_saw():
 def test_the_crowd_has_faces_as_experiments_look_for_them(tmp_path):
     crowd = read_dataset(simulated_dataset(0, frames=1)).crowd
     paths = tuple(each.path for each in crowd)
-    look = Look(paths, (True,) * len(paths), FaceFinder(), tmp_path)
-    assert look_at(look) == []
-    assert all(len(faces) == 1 and faces[0].vector is not None for faces in _read(look.file()))
+    chunk = PictureChunk(paths, (True,) * len(paths), FaceFinder(), tmp_path)
+    assert find_in_chunk(chunk) == []
+    assert all(len(faces) == 1 and faces[0].vector is not None for faces in _read(chunk.file()))
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path):

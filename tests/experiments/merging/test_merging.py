@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.core.union import REFUSED
 from onlooker.experiments.merging.experiment import best, compared, finding, points
-from onlooker.experiments.merging.jobs import ONE, SMALL, Row
+from onlooker.experiments.merging.jobs import ONE, SMALL, MergingRow
 from onlooker.experiments.merging.plot import recall_over_cutoffs
 from onlooker.experiments.merging.sites import (
     DEALS,
     EVERYWHERE,
     MERGES,
     UNIONS,
-    Site,
+    SimulatedSite,
     answers,
     dealt,
     judged,
@@ -105,7 +105,7 @@ def test_with_room_for_all_merged_sites_are_the_one_learner_in_every_order(deal)
 
 
 def test_a_site_keeps_the_newest_faces_that_it_refused():
-    site = Site(make())
+    site = SimulatedSite(make())
     site.teach(np.zeros(1, np.float32), "ana")
     far = [np.array([9.0 + at], np.float32) for at in range(REFUSED + 3)]
     assert [site.observe(x).label for x in (np.full(1, 0.5, np.float32), *far)].count("ana") == 1
@@ -156,7 +156,7 @@ def test_recall_at_a_precision_is_the_best_of_all_thresholds(said, precision):
     assert recall_at(said, precision) == max(enough, default=0.0)
 
 
-DEFAULT = Row(
+DEFAULT = MergingRow(
     dataset="made up", set="V1", camera="hall", features="pixels", method="online",
     deal="segments", learner=ONE, cutoff=1e-5, bandwidth=0.025, seed=0, n_g=100, view=100,
     labels=8, vertices=108, examples=500, frames=200, precision=1.0, recall=0.9,
@@ -195,7 +195,7 @@ def test_every_learner_is_taken_where_its_mean_is_best():
 
 def test_the_table_says_what_is_lacking_at_the_best_cutoff_and_at_the_worst():
     header, table = compared(rows_of(RECALLS))
-    found = {line[header.index("learner")]: line[-2:] for line in table}
+    found = {cells[header.index("learner")]: cells[-2:] for cells in table}
     assert found == {
         ONE: ("+0.0", "+0.0"),
         "in order": ("-1.0", "-10.0"),
@@ -206,7 +206,7 @@ def test_the_table_says_what_is_lacking_at_the_best_cutoff_and_at_the_worst():
         "plain, reversed": ("-20.0", "-60.0"),
         "plain, tree": ("-30.0", "-60.0"),
     }
-    assert all(len(line) == len(header) for line in table)
+    assert all(len(cells) == len(header) for cells in table)
 
 
 def test_the_finding_is_of_the_worst_scene():
@@ -218,7 +218,9 @@ def test_the_finding_is_of_the_worst_scene():
 
 def test_rows_can_be_written_and_drawn():
     rows = rows_of(RECALLS) + [replace(row, deal="turns") for row in rows_of(RECALLS)]
-    assert [Row(**row) for row in json.loads(json.dumps([asdict(row) for row in rows]))] == rows
+    assert [
+        MergingRow(**row) for row in json.loads(json.dumps([asdict(row) for row in rows]))
+    ] == rows
     figure = recall_over_cutoffs(points(rows))
     panels = [axes for axes in figure.axes if axes.lines]
     assert [len(axes.lines) for axes in panels] == [8, 8]

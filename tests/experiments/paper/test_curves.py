@@ -15,11 +15,11 @@ from onlooker.experiments.paper.curves import (
     operating_points,
     summarise,
 )
-from onlooker.experiments.paper.trial import Row
+from onlooker.experiments.paper.trial import TrialRow
 
 shares = st.floats(0, 1)
 scores = st.tuples(st.none() | shares, shares)
-DEFAULT = Row(
+DEFAULT = TrialRow(
     dataset="made up", set="V1", camera="hall", method="online", features="pixels", cutoff=1e-5,
     bandwidth=0.025, sink=1e-4, n_g=500, seed=0, detector="yunet", strangers=0, precision=1.0,
     recall=0.5, detection_rate=0.9, contamination=0.0, frames=100, ms_per_frame=1.0,
@@ -50,7 +50,7 @@ def of_cutoffs(pairs, **changes):
 def cells(rows, column, precision=0.9):
     """One column of the table."""
     header, table = operating_points(rows, precision)
-    return [line[header.index(column)] for line in table]
+    return [cells[header.index(column)] for cells in table]
 
 
 @given(st.lists(scores, min_size=1, max_size=6))
@@ -173,8 +173,8 @@ def test_every_camera_and_method_has_one_row_of_the_header_s_length():
     ]
     header, table = operating_points(rows)
     assert header == HEADER
-    assert [len(line) for line in table] == [len(header)] * 4
-    assert [(line[1], line[3]) for line in table] == [
+    assert [len(cells) for cells in table] == [len(header)] * 4
+    assert [(cells[1], cells[3]) for cells in table] == [
         ("hall", "nearest"), ("hall", "online"), ("couch", "nearest"), ("couch", "online"),
     ]  # fmt: skip
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlooker.core.errors import BadValue
-from onlooker.experiments.datasets.facebank import Face
+from onlooker.experiments.datasets.facebank import BankedFace
 from onlooker.experiments.datasets.manifest import Picture
 from onlooker.experiments.paper.protocol import LABELS, RUN, Protocol, plan, turned
 from onlooker.vision.types import FaceBox
@@ -25,7 +25,7 @@ def face(number, turn=0.0, usable=True):
     """A face that knows its number; the nose is `turn` eye distances off the middle."""
     landmarks = ((0.0, 0.0), (10.0, 0.0), (5.0 + 10 * turn, 5.0), (2.0, 8.0), (8.0, 8.0))
     vector = np.array([number], np.float32) if usable else None
-    return Face(FaceBox(0, 0, 9, 9, 1.0, landmarks), "" if usable else "too dark", vector)
+    return BankedFace(FaceBox(0, 0, 9, 9, 1.0, landmarks), "" if usable else "too dark", vector)
 
 
 class Cameras:
@@ -233,7 +233,7 @@ def test_how_far_a_face_is_turned_does_not_depend_on_where_and_how_large_it_is(t
 
 
 def test_frontal_labels_need_landmarks():
-    blind = Face(FaceBox(0, 0, 9, 9), "", np.zeros(1, np.float32))
+    blind = BankedFace(FaceBox(0, 0, 9, 9), "", np.zeros(1, np.float32))
     made = Cameras().add("door", "ana", range(3), lambda at, number: [blind])
     with pytest.raises(BadValue, match="landmarks"):
         plan(made.found, [], Protocol(labeling="frontal"))

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from onlooker.core.errors import BadValue
-from onlooker.experiments.paper.curves_plot import LOOKS, over_cutoffs, precision_recall
+from onlooker.experiments.paper.curves_plot import METHOD_STYLES, over_cutoffs, precision_recall
 from onlooker.experiments.paper.methods import METHODS
 from onlooker.experiments.paper.sizes_plot import by_size
-from onlooker.experiments.paper.trial import Row
+from onlooker.experiments.paper.trial import TrialRow
 from onlooker.experiments.report.html import drawing
 
 CUTOFFS = (1e-1, 1e-4, 1e-8, 1e-14)
@@ -25,7 +25,7 @@ def made_up(panels, methods=tuple(METHODS), seeds=3, cutoffs=CUTOFFS, sizes=(500
     """Recall rises and precision falls as the cutoff is loosened; nothing is named at the first."""
     rng = np.random.default_rng(0)
     return [
-        Row(
+        TrialRow(
             dataset="made up", set=f"V{panel // 2}", camera=f"camera{panel % 2}", method=method,
             features="pixels", cutoff=cutoff, bandwidth=0.025, sink=10 * cutoff, n_g=n_g,
             seed=seed, detector="yunet", strangers=0, detection_rate=0.9, contamination=None,
@@ -153,9 +153,13 @@ def test_a_careless_method_does_not_squeeze_the_others():
 
 
 def test_every_method_has_a_look_of_its_own():
-    assert set(LOOKS) == set(METHODS)
-    assert len({(look.colour, look.dash) for look in LOOKS.values()}) == len(LOOKS)
-    assert len({(look.marker, look.filled) for look in LOOKS.values()}) == len(LOOKS)
+    assert set(METHOD_STYLES) == set(METHODS)
+    assert len({(style.colour, style.dash) for style in METHOD_STYLES.values()}) == len(
+        METHOD_STYLES
+    )
+    assert len({(style.marker, style.filled) for style in METHOD_STYLES.values()}) == len(
+        METHOD_STYLES
+    )
 
 
 @pytest.mark.parametrize("panels", [1, 6])

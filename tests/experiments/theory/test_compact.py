@@ -10,8 +10,8 @@ from onlooker import HeatKernel
 from onlooker.core.harmonic import harmonic_solution
 from onlooker.experiments.theory.compact import (
     SINKS,
-    Job,
-    Row,
+    CompactJob,
+    CompactRow,
     finding,
     follow,
     measure,
@@ -26,7 +26,7 @@ from onlooker.experiments.theory.compact import (
 @pytest.mark.parametrize("copies", [1, 3, 20])
 def test_the_compact_solution_is_the_full_one(copies, sink):
     for seed in range(3):
-        row = measure(Job(vertices=20, copies=copies, sink=sink, seed=seed))
+        row = measure(CompactJob(vertices=20, copies=copies, sink=sink, seed=seed))
         assert row.difference < 1e-10
         assert 20 <= row.examples <= 20 * copies
 
@@ -34,15 +34,17 @@ def test_the_compact_solution_is_the_full_one(copies, sink):
 def test_rows_do_not_depend_on_the_workers_and_can_be_written():
     rows = run(2, sizes=(10,), copies=(1, 4))
     assert rows == [
-        measure(Job(10, copies, sink, seed))
+        measure(CompactJob(10, copies, sink, seed))
         for copies in (1, 4)
         for sink in SINKS
         for seed in range(2)
     ]
-    assert [Row(**each) for each in json.loads(json.dumps([asdict(row) for row in rows]))] == rows
+    assert [
+        CompactRow(**each) for each in json.loads(json.dumps([asdict(row) for row in rows]))
+    ] == rows
     header, lines = table(rows)
-    assert [line[:2] for line in lines] == [("10", "1"), ("10", "4")]
-    assert all(len(line) == len(header) for line in lines)
+    assert [cells[:2] for cells in lines] == [("10", "1"), ("10", "4")]
+    assert all(len(cells) == len(header) for cells in lines)
     assert "12 random graphs" in finding(rows)
 
 

@@ -12,8 +12,8 @@ from onlooker import HeatKernel
 from onlooker.core.harmonic import harmonic_solution, laplacian
 from onlooker.experiments.theory import decomposition, regret
 from onlooker.experiments.theory.compact import online_compact, weights
-from onlooker.experiments.theory.decomposition import KERNEL, Stream
-from onlooker.experiments.theory.regret import APART, LEARNER, METHODS, Job, Row
+from onlooker.experiments.theory.decomposition import KERNEL, SignedStream
+from onlooker.experiments.theory.regret import APART, LEARNER, METHODS, RegretJob, RegretRow
 from onlooker.experiments.theory.regret_plot import draw
 from oracle import LiteralLearner
 
@@ -29,7 +29,7 @@ def rows():
 def worked_example():
     """One dimension; the last is an outlier, whose y is 0. The first two are labeled."""
     vectors = np.array([[0.0], [3.5], [1.0], [2.5], [2.0], [9.0]])
-    stream = Stream(vectors, np.array([1.0, -1.0, 1.0, -1.0, 1.0, 0.0]), 2)
+    stream = SignedStream(vectors, np.array([1.0, -1.0, 1.0, -1.0, 1.0, 0.0]), 2)
     kernel = HeatKernel(bandwidth=1.0, cutoff=0.1)
     similar = weights(vectors, kernel)
     steps = [2, 3, 4, 5]
@@ -80,7 +80,7 @@ def test_the_oracle_agrees_with_the_worked_example():
 def test_the_inequality_holds_with_three_and_so_with_nine_halves(
     seed, stream, schedule, n, n_l, n_g
 ):
-    for row in regret.measure(Job(stream, schedule, n, n_l, n_g, seed)):
+    for row in regret.measure(RegretJob(stream, schedule, n, n_l, n_g, seed)):
         whole = row.offline + row.online + row.quantization
         assert row.total <= 3 * whole * (1 + 1e-12) <= 4.5 * whole
         assert row.constant <= 3 * (1 + 1e-12)
@@ -94,7 +94,7 @@ def test_online_is_the_harmonic_solution_up_to_each_step(name, sink):
     steps = [6, 7, 20, 60, 119]
     found = decomposition.online(similar, stream, sink, steps)
     for t, score in zip(steps, found, strict=True):
-        upto = Stream(stream.vectors[: t + 1], stream.signs[: t + 1], 6)
+        upto = SignedStream(stream.vectors[: t + 1], stream.signs[: t + 1], 6)
         full = harmonic_solution(
             similar[: t + 1, : t + 1], upto.signs, np.arange(t + 1) < 6, sink=sink
         )
@@ -147,11 +147,13 @@ def test_rows_do_not_depend_on_the_workers_and_can_be_written(rows):
         row
         for n in (40, 80)
         for seed in range(2)
-        for row in regret.measure(Job("moons", "1 n^1/4", n, regret.N_L, 15, seed))
+        for row in regret.measure(RegretJob("moons", "1 n^1/4", n, regret.N_L, 15, seed))
     ]
     growing = [row for row in rows if row.schedule == "1 n^1/4"]
     assert growing == again
-    assert [Row(**each) for each in json.loads(json.dumps([asdict(row) for row in rows]))] == rows
+    assert [
+        RegretRow(**each) for each in json.loads(json.dumps([asdict(row) for row in rows]))
+    ] == rows
     assert {row.method for row in rows} == set(METHODS)
     assert all(row.skipped == 0 and row.zero == 1.0 for row in rows)
 
@@ -186,8 +188,8 @@ def test_the_first_term_is_told_against_the_number_of_labels(rows):
 def test_the_table_has_a_line_for_each_setting(rows):
     header, lines = regret.table(rows)
     assert len(lines) == len(rows) // 2
-    assert all(len(line) == len(header) for line in lines)
-    assert {line[4] for line in lines} == {LEARNER, APART}
+    assert all(len(cells) == len(header) for cells in lines)
+    assert {cells[4] for cells in lines} == {LEARNER, APART}
 
 
 def test_the_figure_has_a_panel_for_each_schedule(rows, tmp_path):

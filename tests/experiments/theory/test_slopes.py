@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from onlooker.experiments.paper.stream import Row
+from onlooker.experiments.paper.stream import AccuracyRow
 from onlooker.experiments.theory.slopes import binned_slope, slope, student_interval, trend
 
 
@@ -49,7 +49,7 @@ def test_one_stream_says_nothing_of_its_spread():
 def test_a_trend_is_taken_seed_by_seed():
     """Seeds of very different size fall alike; a fit to all of them at once would be unsure."""
     rows = [
-        Row("m", n_g, seed, 10.0**seed / n_g, 0.0, 1, 1.0)
+        AccuracyRow("m", n_g, seed, 10.0**seed / n_g, 0.0, 1, 1.0)
         for seed in range(3)
         for n_g in (50, 100, 200)
     ]

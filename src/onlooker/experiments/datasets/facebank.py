@@ -1,7 +1,7 @@
-"""The faces in many pictures, found once: kept on disk by the contents of the pictures.
+"""A cache on disk of the faces in many pictures: each picture is searched once.
 
-Pictures are taken in chunks. A chunk's file is named after the SHA-256 of its pictures and of the
-finder that looked at them, so nothing is detected twice, and nothing stale is ever used.
+Pictures are searched in chunks. A chunk's file is named after the SHA-256 of its pictures and of
+the settings of the face finder, so nothing is detected twice, and nothing stale is ever used.
 """
 
 import hashlib
@@ -27,14 +27,14 @@ from onlooker.vision.types import FaceBox, Pixels
 
 CHUNK = 64
 VERSION = 1
-"""Part of every file's name: raise it when the same pictures would give something else."""
+"""Part of every file's name: raise it when the same pictures would give other faces."""
 CROP = 160
 """Pictures of strangers with a smaller longer side are crops of a face, not photographs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Face:
-    """One face in one picture, largest first; `vector` is None where the gate refused it."""
+class BankedFace:
+    """One face in one picture; `vector` is None where the quality gate refused it."""
 
     box: FaceBox
     refusal: str
@@ -42,8 +42,8 @@ class Face:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """A chunk of pictures to look at. Those at no camera may be crops, and get surroundings."""
+class PictureChunk:
+    """Pictures to search together. Those at no camera may be crops, which get a border added."""
 
     paths: tuple[Path, ...]
     cropped: tuple[bool, ...]
@@ -51,7 +51,7 @@ class Look:
     folder: Path = field(compare=False)
 
     def file(self) -> Path:
-        """Where the faces are kept."""
+        """Where its faces are stored."""
         digest = hashlib.sha256(f"{VERSION}\n{self.finder.tag}\n".encode())
         for path, cropped in zip(self.paths, self.cropped, strict=True):
             digest.update(b"cropped" if cropped else b"whole")
@@ -66,66 +66,67 @@ def faces_cache() -> Path:
 
 def find_faces(
     pictures: Sequence[Picture], finder: FaceFinder, *, folder: Path | None = None
-) -> list[list[Face]]:
-    """The faces of each picture, largest first. What cannot be read is one error that lists all."""
+) -> list[list[BankedFace]]:
+    """The faces of each picture, largest first; one error lists all unreadable pictures."""
     folder = folder or faces_cache()
     folder.mkdir(parents=True, exist_ok=True)
-    chunks = [pictures[at : at + CHUNK] for at in range(0, len(pictures), CHUNK)]
-    looks = [
-        Look(
-            tuple(each.path for each in chunk),
-            tuple(not each.camera for each in chunk),
+    chunks = [
+        PictureChunk(
+            tuple(each.path for each in some),
+            tuple(not each.camera for each in some),
             finder,
             folder,
         )
-        for chunk in chunks
+        for some in (pictures[at : at + CHUNK] for at in range(0, len(pictures), CHUNK))
     ]
-    files = [look.file() for look in looks]
-    kept = [_kept(file) for file in files]
-    todo = [look for look, faces in zip(looks, kept, strict=True) if faces is None]
-    if todo:
-        problems = spread(look_at, todo, what="finding faces", cost=lambda look: len(look.paths))
+    files = [chunk.file() for chunk in chunks]
+    stored = [_stored(file) for file in files]
+    missing = [chunk for chunk, faces in zip(chunks, stored, strict=True) if faces is None]
+    if missing:
+        problems = spread(
+            find_in_chunk, missing, what="finding faces", cost=lambda chunk: len(chunk.paths)
+        )
         refuse("unreadable pictures", [each for some in problems for each in some])
     return [
         faces
-        for file, some in zip(files, kept, strict=True)
+        for file, some in zip(files, stored, strict=True)
         for faces in (_read(file) if some is None else some)
     ]
 
 
 def _contents(path: Path) -> bytes:
-    """Nothing where it cannot be read: whoever looks at the picture will say so, of all at once."""
+    """Empty where it cannot be read: `find_in_chunk` then reports all such pictures at once."""
     try:
         return path.read_bytes()
     except OSError:
         return b""
 
 
-def look_at(look: Look) -> list[str]:
-    """Detect, judge and measure a chunk, and write it down; what could not be read."""
+def find_in_chunk(chunk: PictureChunk) -> list[str]:
+    """Detect, judge, measure and store the faces of a chunk; returns what was unreadable."""
     cv2.setNumThreads(1)  # there is a process for every core already
     found, problems = [], []
-    for path, cropped in zip(look.paths, look.cropped, strict=True):
+    for path, cropped in zip(chunk.paths, chunk.cropped, strict=True):
         try:
             pixels = read_picture(path)
             tight = cropped and max(pixels.shape[:2]) < CROP
-            found.append(_faces(_with_surroundings(pixels) if tight else pixels, look.finder))
+            found.append(_faces(_with_surroundings(pixels) if tight else pixels, chunk.finder))
         except OnlookerError as error:
             problems.append(str(error))
     if not problems:
-        _write(look.file(), found)
+        _write(chunk.file(), found)
     return problems
 
 
 def _with_surroundings(crop: Pixels) -> Pixels:
-    """A tight crop with its border repeated outwards: a detector wants to see around a face."""
+    """A tight crop with its edge pixels repeated outwards: detectors need room around a face."""
     border = max(crop.shape[:2]) // 2
     return np.asarray(
         cv2.copyMakeBorder(crop, border, border, border, border, cv2.BORDER_REPLICATE), np.uint8
     )
 
 
-def _faces(pixels: Pixels, finder: FaceFinder) -> list[Face]:
+def _faces(pixels: Pixels, finder: FaceFinder) -> list[BankedFace]:
     faces = []
     for box in finder.detect(pixels):
         refusal = finder.judge(pixels, box)
@@ -135,11 +136,11 @@ def _faces(pixels: Pixels, finder: FaceFinder) -> list[Face]:
                 vector = finder.features(pixels, box)
             except CannotAlign as error:
                 words = str(error)
-        faces.append(Face(box, words, vector))
+        faces.append(BankedFace(box, words, vector))
     return faces
 
 
-def _write(file: Path, found: Sequence[Sequence[Face]]) -> None:
+def _write(file: Path, found: Sequence[Sequence[BankedFace]]) -> None:
     faces = [face for some in found for face in some]
     vectors = [face.vector for face in faces if face.vector is not None]
     landmarks = np.full((len(faces), 5, 2), np.nan)
@@ -161,26 +162,31 @@ def _write(file: Path, found: Sequence[Sequence[Face]]) -> None:
     replace_file(file, lambda out: np.savez(out, **arrays))
 
 
-def _kept(file: Path) -> list[list[Face]] | None:
-    """None where there is nothing, or something damaged: then it is written anew."""
+def _stored(file: Path) -> list[list[BankedFace]] | None:
+    """None where the file is missing or damaged: it is then written again."""
     try:
         return _read(file)
     except (OSError, EOFError, KeyError, ValueError, BadZipFile):
         return None
 
 
-def _read(file: Path) -> list[list[Face]]:
+def _read(file: Path) -> list[list[BankedFace]]:
     with file.open("rb") as content, np.load(content, allow_pickle=False) as arrays:
-        kept = {name: arrays[name] for name in arrays.files}
-    vectors = iter(kept["vectors"])
+        columns = {name: arrays[name] for name in arrays.files}
+    vectors = iter(columns["vectors"])
     faces = [
-        Face(_box(row, points), str(refusal), next(vectors) if measured else None)
+        BankedFace(_box(row, points), str(refusal), next(vectors) if measured else None)
         for row, points, refusal, measured in zip(
-            kept["boxes"], kept["landmarks"], kept["refusals"], kept["measured"], strict=True
+            columns["boxes"],
+            columns["landmarks"],
+            columns["refusals"],
+            columns["measured"],
+            strict=True,
         )
     ]
-    ends = np.cumsum(kept["counts"]).tolist()
-    return [faces[end - count : end] for end, count in zip(ends, kept["counts"], strict=True)]
+    counts = columns["counts"]
+    ends = np.cumsum(counts).tolist()
+    return [faces[end - count : end] for end, count in zip(ends, counts, strict=True)]
 
 
 def _box(row: NDArray[Any], points: NDArray[Any]) -> FaceBox:

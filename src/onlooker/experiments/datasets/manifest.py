@@ -115,8 +115,8 @@ def _wrong_columns(content: bytes) -> tuple[list[str], list[str]]:
 def _problems(folder: Path, rows: Sequence[dict[str, str]]) -> Iterator[str]:
     if not rows:
         yield "it lists no picture"
-    for line, row in enumerate(rows, start=2):
-        where = f"line {line}"
+    for number, row in enumerate(rows, start=2):
+        where = f"line {number}"
         if None in row or None in row.values():
             yield f"{where} does not have a value for every column"
             continue

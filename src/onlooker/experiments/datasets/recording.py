@@ -130,7 +130,7 @@ def _plain(name: str) -> str:
 
 
 Ask = Callable[[Pixels], str | None]
-"""Who is this? The face in, the name out; None or nothing for a stranger; may raise Stopped."""
+"""From a face to the name of the person; None or "" for a stranger; may raise RecordingStopped."""
 
 SIDE, BORDER = 42, 5
 """Faces are compared at this size, shifted against each other by up to the border."""
@@ -142,16 +142,16 @@ all 45 people who stepped where somebody else stood were noticed, for two needle
 Movement blurs real faces more, which costs questions, not truth."""
 
 
-class Stopped(Exception):
+class RecordingStopped(Exception):
     """Whoever was asked wants to stop."""
 
 
 @dataclass(slots=True)
-class Counts:
+class RecordingCounts:
     """What became of the frames that were looked at."""
 
     frames: int = 0
-    kept: int = 0
+    saved: int = 0
     empty: int = 0
     """No face."""
     several: int = 0
@@ -182,14 +182,14 @@ class Recorder:
         name = clean(recording)
         if name is None:
             raise BadValue("a set of pictures needs a name, for example 'recorded'")
-        self.counts = Counts()
+        self.counts = RecordingCounts()
         self._out, self._recording = Appender(folder), name
         self._every = int(as_number("every", every, least=1, whole=True))
         self._detect, self._judge, self._ask = detect, judge, ask
         self._tracks = Tracker()
         self._seen: Counter[str] = Counter()
         self._first: dict[str, int] = {}
-        self._known: dict[int, _Known] = {}
+        self._known: dict[int, _NamedTrack] = {}
 
     def see(self, frame: Frame) -> Path | None:
         """Look at the next frame; where it was written, if it was."""
@@ -220,13 +220,13 @@ class Recorder:
     def _keep(self, frame: Frame, track: int, box: FaceBox) -> Path:
         if track not in self._known:
             name = clean(self._ask(face_in(frame.pixels, box)))
-            self._known[track] = _Known(name, _look(frame.pixels, box))
+            self._known[track] = _NamedTrack(name, _look(frame.pixels, box))
         person, camera = self._known[track].name, clean(frame.camera) or "camera"
         if camera not in self._first:
             self._first[camera] = self._out.first_free(self._recording, camera)
         number = self._first[camera] + frame.index
         path = self._out.add(self._recording, camera, person, number, frame.pixels)
-        self.counts.kept += 1
+        self.counts.saved += 1
         self.counts.people[person] += 1
         return path
 
@@ -241,7 +241,7 @@ class Recorder:
 
 
 @dataclass(slots=True, eq=False)
-class _Known:
+class _NamedTrack:
     """What was answered about a track, and how the face looked last."""
 
     name: str | None

@@ -38,7 +38,7 @@ MAKERS = (orl, morphing, scenery, filming, scenarios)
 
 def simulated_datasets(seeds: int, *, frames: int | None = None) -> tuple[Path, ...]:
     """The datasets of the seeds 0, 1, and so on; those that are missing are made on all cores."""
-    missing = [seed for seed in range(seeds) if not (_kept() / _key(seed, frames)).exists()]
+    missing = [seed for seed in range(seeds) if not (_cache() / _key(seed, frames)).exists()]
     if missing:
         make = partial(simulated_dataset, frames=frames, quiet=len(missing) > 1)
         spread(make, missing, what="simulating cameras", cost=lambda seed: 0)
@@ -57,7 +57,7 @@ def simulated_dataset(
     Other code that makes the pictures gives another folder: nothing stale is used. A dataset gets
     its name when it is complete, so an interrupted run leaves nothing that could be taken for one.
     """
-    place = (folder or _kept()) / _key(seed, frames)
+    place = (folder or _cache()) / _key(seed, frames)
     if not place.exists():
         _make(place, seed, frames, quiet=quiet)
     return place
@@ -104,7 +104,7 @@ def _counted(scenes: Iterator[Scene], bar: Progress, task: TaskID) -> Iterator[S
         bar.advance(task)
 
 
-def _kept() -> Path:
+def _cache() -> Path:
     return cache_folder().parent / "simulated"
 
 

@@ -12,11 +12,11 @@ from onlooker.experiments.merging.jobs import (
     PRECISION,
     QUANTIZERS,
     SMALL,
-    Job,
-    Row,
+    MergingJob,
+    MergingRow,
     measure,
 )
-from onlooker.experiments.merging.plot import Point, recall_over_cutoffs
+from onlooker.experiments.merging.plot import RecallPoint, recall_over_cutoffs
 from onlooker.experiments.merging.sites import DEALS, MERGES, SITES, UNIONS
 from onlooker.experiments.paper.setup import Setup
 from onlooker.experiments.parallel import spread
@@ -26,10 +26,10 @@ from onlooker.experiments.report.section import Section
 Scene = tuple[str, str, str, str]
 
 
-def merging(setup: Setup) -> tuple[Section, list[Row]]:
+def merging(setup: Setup) -> tuple[Section, list[MergingRow]]:
     """Every set at its first camera, every cutoff, seed and deal."""
     methods = [method for method in QUANTIZERS if method in setup.methods] or ["online"]
-    jobs = [Job(trial, deal) for trial in setup.trials(methods=methods) for deal in DEALS]
+    jobs = [MergingJob(trial, deal) for trial in setup.trials(methods=methods) for deal in DEALS]
     done = spread(measure, jobs, what="merging", cost=lambda job: -job.trial.cutoff)
     rows = [row for some in done for row in some]
     paper = (
@@ -45,15 +45,15 @@ def merging(setup: Setup) -> tuple[Section, list[Row]]:
     )  # fmt: skip
 
 
-def by_scene(rows: Iterable[Row]) -> dict[Scene, list[Row]]:
+def by_scene(rows: Iterable[MergingRow]) -> dict[Scene, list[MergingRow]]:
     """The rows that are compared with each other: of one set, camera, method and deal."""
-    scenes: dict[Scene, list[Row]] = {}
+    scenes: dict[Scene, list[MergingRow]] = {}
     for row in rows:
         scenes.setdefault((row.set, row.camera, row.method, row.deal), []).append(row)
     return scenes
 
 
-def best(rows: Iterable[Row], learner: str) -> tuple[float, float]:
+def best(rows: Iterable[MergingRow], learner: str) -> tuple[float, float]:
     """Recall and cutoff of a learner where its mean over the seeds is best; tight ones first."""
     found: dict[float, list[float]] = {}
     for row in rows:
@@ -62,7 +62,7 @@ def best(rows: Iterable[Row], learner: str) -> tuple[float, float]:
     return max((mean(recalls), cutoff) for cutoff, recalls in found.items())
 
 
-def compared(rows: Sequence[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def compared(rows: Sequence[MergingRow]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """A line a scene and learner, with what it lacks to the one that saw everything."""
     header = (
         "set", "camera", "method", "sites", "learner", "n_g", "vertices", "cutoff",
@@ -82,16 +82,16 @@ def compared(rows: Sequence[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]
     return header, table
 
 
-def points(rows: Iterable[Row]) -> list[Point]:
+def points(rows: Iterable[MergingRow]) -> list[RecallPoint]:
     """For the figure."""
     return [
-        Point(f"{row.set}, {row.camera}\n{row.method}, {row.deal}", row.learner, row.cutoff,
+        RecallPoint(f"{row.set}, {row.camera}\n{row.method}, {row.deal}", row.learner, row.cutoff,
               row.careful_recall)
         for row in rows
     ]  # fmt: skip
 
 
-def finding(rows: Sequence[Row]) -> str:
+def finding(rows: Sequence[MergingRow]) -> str:
     """The two promises: against one learner, and between orders; and what plain merging does."""
     scenes = list(by_scene(rows).values())
     lacks = {
@@ -107,13 +107,13 @@ def finding(rows: Sequence[Row]) -> str:
     )
 
 
-def _apart(scenes: Iterable[Sequence[Row]], orders: Iterable[str]) -> float:
+def _apart(scenes: Iterable[Sequence[MergingRow]], orders: Iterable[str]) -> float:
     """Points between the best and the worst order, in the scene where they differ most."""
     recalls = [[best(some, order)[0] for order in orders] for some in scenes]
     return 100 * max(max(some) - min(some) for some in recalls)
 
 
-def _gaps(rows: Sequence[Row], learner: str) -> list[float]:
+def _gaps(rows: Sequence[MergingRow], learner: str) -> list[float]:
     """Against the one learner at the same cutoff, mean over the seeds."""
     gaps: dict[float, list[float]] = {}
     whole = {(row.cutoff, row.seed): row.careful_recall for row in rows if row.learner == ONE}

@@ -26,7 +26,7 @@ from onlooker.experiments.paper.trial import Trial, material
 
 LEARNED = 0.75
 """The share of a stream that is learned from; the rest is held out."""
-ASKED = 300
+NAMED_AT_MOST = 300
 """At most so many held-out frames are named, spread evenly: large views answer slowly."""
 PRECISION = 0.995
 ONE, SMALL = "one learner", "in one budget"
@@ -37,7 +37,7 @@ QUANTIZERS: dict[str, ClosestPair | Doubling] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class MergingJob:
     """One stream, dealt in one way."""
 
     trial: Trial
@@ -45,7 +45,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MergingRow:
     """One learner on what was held out: the one that saw everything, or a merged view."""
 
     dataset: str
@@ -76,12 +76,12 @@ class Row:
     """The most recall at PRECISION or better, over all values of min_score."""
 
 
-def measure(job: Job) -> list[Row]:
+def measure(job: MergingJob) -> list[MergingRow]:
     """The one learner; unions in three orders, one of them shrunk; plain merges in its budget."""
     trial = job.trial
     dataset, steps = first_camera(trial)
     begun = int(LEARNED * len(steps))
-    held_out = steps[begun :: -(-(len(steps) - begun) // ASKED)]
+    held_out = steps[begun :: -(-(len(steps) - begun) // NAMED_AT_MOST)]
 
     def make() -> OnlineHarmonicLearner:
         return OnlineHarmonicLearner(
@@ -125,15 +125,15 @@ def first_camera(trial: Trial) -> tuple[str, list[Step]]:
 
 
 def _row(
-    job: Job,
+    job: MergingJob,
     dataset: str,
     which: str,
     learner: OnlineHarmonicLearner,
     camera: str,
     said: Sequence[Named],
-) -> Row:
+) -> MergingRow:
     trial, vertices, score = job.trial, learner.vertices(), judged(said)
-    return Row(
+    return MergingRow(
         dataset=dataset, set=trial.set, camera=camera, features=trial.finder.kind,
         method=trial.method, deal=job.deal, learner=which, cutoff=trial.cutoff,
         bandwidth=trial.kernel.bandwidth, seed=trial.protocol.seed, n_g=trial.n_g,

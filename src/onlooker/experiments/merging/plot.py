@@ -23,7 +23,7 @@ LOOKS = {
 }
 
 
-class Point(NamedTuple):
+class RecallPoint(NamedTuple):
     """The recall of one learner at one cutoff with one seed."""
 
     scene: str
@@ -33,7 +33,7 @@ class Point(NamedTuple):
     recall: float
 
 
-def recall_over_cutoffs(points: Sequence[Point]) -> Figure:
+def recall_over_cutoffs(points: Sequence[RecallPoint]) -> Figure:
     """One panel a scene, one line a learner, means over the seeds."""
     scenes = list(dict.fromkeys(point.scene for point in points))
     lines = -(-len(scenes) // COLUMNS)

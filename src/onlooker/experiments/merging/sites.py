@@ -48,18 +48,18 @@ def _segments(steps: Sequence[Step], sites: int) -> list[Dealt]:
 
 def _told_once(some: Iterable[Dealt]) -> list[Dealt]:
     """At each site the first usable face of each person who has a name is labeled, no other."""
-    told: set[tuple[int, str]] = set()
+    labeled: set[tuple[int, str]] = set()
     marked = []
     for site, step in some:
         first = False
         if step.person is not None and step.faces and step.faces[0] is not None:
-            first = (site, step.person) not in told
-            told.add((site, step.person))
+            first = (site, step.person) not in labeled
+            labeled.add((site, step.person))
         marked.append((site, replace(step, labeled=first)))
     return marked
 
 
-class Site:
+class SimulatedSite:
     """A learner that keeps the newest examples it refused."""
 
     def __init__(self, learner: OnlineHarmonicLearner) -> None:
@@ -83,7 +83,7 @@ def learned(make: Make, some: Sequence[Dealt], sites: int = SITES) -> list[Summa
     parts = [[step for site, step in some if site in (which, EVERYWHERE)] for which in range(sites)]
     summaries = []
     for part in ([step for _, step in some], *parts):
-        site = Site(make())
+        site = SimulatedSite(make())
         follow(site, part, nothing)
         summaries.append(Summary(site.learner, tuple(site.refused)))
     return summaries

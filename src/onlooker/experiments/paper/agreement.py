@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from onlooker import OnlineHarmonicLearner
 from onlooker.baselines.manifold_svm import OnlineManifoldSVM
-from onlooker.experiments.paper.methods import Names, follow, nothing
+from onlooker.experiments.paper.methods import FaceNames, follow, nothing
 from onlooker.experiments.paper.protocol import Step, plan
 from onlooker.experiments.paper.setup import Setup
-from onlooker.experiments.paper.trial import Row, Trial, judge, material
+from onlooker.experiments.paper.trial import Trial, TrialRow, judge, material
 from onlooker.experiments.parallel import spread
 from onlooker.experiments.report.html import share
 from onlooker.experiments.report.section import Section
@@ -22,7 +22,7 @@ CUTOFF = 1e-8
 Job = tuple[Trial, float | None]
 
 
-def agreement(setup: Setup) -> tuple[Section, list[Row]]:
+def agreement(setup: Setup) -> tuple[Section, list[TrialRow]]:
     """The first camera of the first set, its first order, one cutoff."""
     trial = setup.trials(methods=("manifold-svm",), cutoffs=(CUTOFF,), names=setup.names[:1])[0]
     jobs: list[Job] = [(trial, weight) for weight in (None, *WEIGHTS)]
@@ -52,7 +52,7 @@ def agreement(setup: Setup) -> tuple[Section, list[Row]]:
     return Section("manifold", "Manifold regularisation", paper, found, header, table), []
 
 
-def answers(job: Job) -> list[Names]:
+def answers(job: Job) -> list[FaceNames]:
     """What the learner says of every step, or the SVM with a weight of its graph term."""
     trial, weight = job
     learner = (
@@ -68,7 +68,7 @@ def _steps(trial: Trial) -> list[Step]:
     return plan(recording, crowd, trial.protocol)
 
 
-def _judged(steps: Sequence[Step], said: Sequence[Names]) -> tuple[str, str]:
+def _judged(steps: Sequence[Step], said: Sequence[FaceNames]) -> tuple[str, str]:
     """Precision and recall at the first camera."""
     score = next(iter(judge(steps, said).values()))
     return share(score.precision), share(score.recall)

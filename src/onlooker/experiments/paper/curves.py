@@ -10,7 +10,7 @@ from statistics import mean
 from typing import NamedTuple
 
 from onlooker.core.errors import BadValue
-from onlooker.experiments.paper.trial import Row
+from onlooker.experiments.paper.trial import TrialRow
 from onlooker.experiments.report.html import share
 
 CAREFUL = 0.995
@@ -34,7 +34,7 @@ class Scene(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CurvePoint:
     """One method at one cutoff on one camera: means, least and most over the seeds."""
 
     set: str
@@ -71,20 +71,20 @@ class Point:
         return None if self.recall is None else 1 - self.recall
 
 
-def summarise(rows: Iterable[Row]) -> list[Point]:
+def summarise(rows: Iterable[TrialRow]) -> list[CurvePoint]:
     """A point for each set, camera, method, features, cutoff, n_g and number of strangers.
 
     They come in the order in which they first appear. A seed that named nothing has no precision:
     it is left out of that mean, and is neither 0 nor 1; it does count in the recall.
     """
-    groups: dict[tuple[object, ...], list[Row]] = {}
+    groups: dict[tuple[object, ...], list[TrialRow]] = {}
     for row in rows:
         scene = (row.set, row.camera, row.features, row.strangers)
         groups.setdefault((*scene, row.method, row.cutoff, row.n_g), []).append(row)
     return [_point(group) for group in groups.values()]
 
 
-def _point(group: Sequence[Row]) -> Point:
+def _point(group: Sequence[TrialRow]) -> CurvePoint:
     first = group[0]
     if len({(row.dataset, row.seed) for row in group}) < len(group):
         raise BadValue(
@@ -93,7 +93,7 @@ def _point(group: Sequence[Row]) -> Point:
         )
     precision, precision_low, precision_high = _spread(row.precision for row in group)
     recall, recall_low, recall_high = _spread(row.recall for row in group)
-    return Point(
+    return CurvePoint(
         set=first.set, camera=first.camera, method=first.method, features=first.features,
         cutoff=first.cutoff, n_g=first.n_g, strangers=first.strangers, seeds=len(group),
         precision=precision, precision_low=precision_low, precision_high=precision_high,
@@ -115,17 +115,17 @@ def _spread(values: Iterable[float | None]) -> tuple[float, float, float] | tupl
     return (mean(known), min(known), max(known)) if known else (None, None, None)
 
 
-def by_scene(points: Iterable[Point]) -> dict[Scene, list[Point]]:
+def by_scene(points: Iterable[CurvePoint]) -> dict[Scene, list[CurvePoint]]:
     """The points of each scene, in order."""
-    scenes: dict[Scene, list[Point]] = {}
+    scenes: dict[Scene, list[CurvePoint]] = {}
     for point in points:
         scenes.setdefault(point.scene, []).append(point)
     return scenes
 
 
-def by_method(points: Iterable[Point]) -> dict[str, list[Point]]:
+def by_method(points: Iterable[CurvePoint]) -> dict[str, list[CurvePoint]]:
     """The curve of each method, from tight to loose cutoffs, as in the paper's figure."""
-    curves: dict[str, list[Point]] = {}
+    curves: dict[str, list[CurvePoint]] = {}
     for point in points:
         curves.setdefault(point.method, []).append(point)
     return {
@@ -133,7 +133,7 @@ def by_method(points: Iterable[Point]) -> dict[str, list[Point]]:
     }
 
 
-def with_one_n_g(points: Sequence[Point]) -> Sequence[Point]:
+def with_one_n_g(points: Sequence[CurvePoint]) -> Sequence[CurvePoint]:
     """The same points; an error where a curve would jump between sizes, or is empty."""
     sizes = sorted({point.n_g for point in points})
     if len(sizes) != 1:
@@ -142,7 +142,7 @@ def with_one_n_g(points: Sequence[Point]) -> Sequence[Point]:
     return points
 
 
-def best_at(points: Iterable[Point], precision: float) -> Point | None:
+def best_at(points: Iterable[CurvePoint], precision: float) -> CurvePoint | None:
     """Of one method and camera: the most recall among the cutoffs with at least that precision.
 
     Where several recall the same, the more precise of them, and then the tighter. None where no
@@ -157,7 +157,7 @@ def best_at(points: Iterable[Point], precision: float) -> Point | None:
 
 
 def operating_points(
-    rows: Iterable[Row], precision: float = CAREFUL
+    rows: Iterable[TrialRow], precision: float = CAREFUL
 ) -> tuple[tuple[str, ...], list[list[str]]]:
     """A table of every method on every camera, each at its own `best_at` that precision.
 
@@ -168,11 +168,15 @@ def operating_points(
     for points in by_scene(with_one_n_g(summarise(rows))).values():
         curves = by_method(points)
         nearest = best_at(curves.get("nearest", ()), precision)
-        table += [_line(curve[0], best_at(curve, precision), nearest) for curve in curves.values()]
+        table += [
+            _table_row(curve[0], best_at(curve, precision), nearest) for curve in curves.values()
+        ]
     return HEADER, table
 
 
-def _line(any_point: Point, best: Point | None, nearest: Point | None) -> list[str]:
+def _table_row(
+    any_point: CurvePoint, best: CurvePoint | None, nearest: CurvePoint | None
+) -> list[str]:
     scene = any_point.scene
     words = [scene.set, scene.camera, scene.features, any_point.method, str(scene.strangers)]
     if best is None:

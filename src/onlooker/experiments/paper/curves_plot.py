@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from onlooker.experiments.paper.curves import (
-    Point,
+    CurvePoint,
     Scene,
     by_method,
     by_scene,
@@ -24,7 +24,7 @@ from onlooker.experiments.paper.curves import (
     with_one_n_g,
 )
 from onlooker.experiments.paper.methods import LEARNERS
-from onlooker.experiments.paper.trial import Row
+from onlooker.experiments.paper.trial import TrialRow
 from onlooker.experiments.report.plots import COLOURS, GREY, STYLE
 
 WIDTH = 7.2
@@ -35,7 +35,7 @@ ROOM = 0.025
 """How far an axis goes on beyond its ends, as a share of its length: markers there are whole."""
 
 
-class Look(NamedTuple):
+class MethodStyle(NamedTuple):
     """How a method is called and drawn."""
 
     name: str
@@ -47,25 +47,27 @@ class Look(NamedTuple):
 
 # Okabe and Ito's colours without the yellow; the two kinds of a method share one.
 GREEN, PURPLE, ORANGE, SKY = "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
-LOOKS = {
-    "online": Look("online (ours)", COLOURS["closest pair"], "D"),
-    "online-doubling": Look("online, doubling (ours)", COLOURS["doubling"], "s", (0, (4, 1))),
-    "nearest": Look("nearest neighbour", "black", "o", (0, (1, 1.3)), filled=False),
-    "boosting": Look("boosting, covering", GREEN, "^"),
-    "boosting-quarters": Look("boosting, quarters", GREEN, "^", (0, (3, 1.5)), filled=False),
-    "manifold-svm": Look("manifold SVM", PURPLE, "v", (0, (6, 1.5, 1, 1.5))),
-    "graph-cuts": Look("graph cuts", ORANGE, "P", (0, (5, 2))),
-    "offline": Look("offline exact", GREY, "X", (0, (7, 2))),
-    "label-spreading": Look("label spreading", SKY, "d", (0, (4, 1.5, 1, 1.5, 1, 1.5))),
+METHOD_STYLES = {
+    "online": MethodStyle("online (ours)", COLOURS["closest pair"], "D"),
+    "online-doubling": MethodStyle(
+        "online, doubling (ours)", COLOURS["doubling"], "s", (0, (4, 1))
+    ),
+    "nearest": MethodStyle("nearest neighbour", "black", "o", (0, (1, 1.3)), filled=False),
+    "boosting": MethodStyle("boosting, covering", GREEN, "^"),
+    "boosting-quarters": MethodStyle("boosting, quarters", GREEN, "^", (0, (3, 1.5)), filled=False),
+    "manifold-svm": MethodStyle("manifold SVM", PURPLE, "v", (0, (6, 1.5, 1, 1.5))),
+    "graph-cuts": MethodStyle("graph cuts", ORANGE, "P", (0, (5, 2))),
+    "offline": MethodStyle("offline exact", GREY, "X", (0, (7, 2))),
+    "label-spreading": MethodStyle("label spreading", SKY, "d", (0, (4, 1.5, 1, 1.5, 1, 1.5))),
 }
 
 
-def look(method: str) -> Look:
+def style_of(method: str) -> MethodStyle:
     """The look of a method; one that is not known is grey, and called what it is called."""
-    return LOOKS.get(method) or Look(method.replace("$", r"\$"), "#999999", ".")
+    return METHOD_STYLES.get(method) or MethodStyle(method.replace("$", r"\$"), "#999999", ".")
 
 
-def precision_recall(rows: Iterable[Row]) -> Figure:
+def precision_recall(rows: Iterable[TrialRow]) -> Figure:
     """Precision against recall, from tight cutoffs to loose ones; the rows are of one n_g.
 
     Points are means over the seeds; a band is the range of the precision at the mean recall.
@@ -76,8 +78,8 @@ def precision_recall(rows: Iterable[Row]) -> Figure:
         figure, cells = _sheet(len(scenes), 2.3)
         for axes, (scene, group) in zip(cells[0], scenes.items(), strict=False):
             for method, curve in by_method(group).items():
-                kept = [each for each in curve if None not in (each.recall, each.precision)]
-                _line(axes, method, kept, "recall", "precision")
+                drawn = [each for each in curve if None not in (each.recall, each.precision)]
+                _draw_method(axes, method, drawn, "recall", "precision")
             axes.set(xlabel="recall", xlim=_ends(points, "recall", 0.0))
             axes.set(ylabel="precision", ylim=_ends(points, "precision", INTERESTING))
             axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
@@ -87,7 +89,7 @@ def precision_recall(rows: Iterable[Row]) -> Figure:
     return figure
 
 
-def over_cutoffs(rows: Iterable[Row]) -> Figure:
+def over_cutoffs(rows: Iterable[TrialRow]) -> Figure:
     """Recall and below it precision, against the cutoff; the rows are of one n_g."""
     points = with_one_n_g(summarise(rows))
     with matplotlib.rc_context(STYLE):
@@ -96,8 +98,8 @@ def over_cutoffs(rows: Iterable[Row]) -> Figure:
         for above, below, (scene, group) in zip(*cells, scenes.items(), strict=False):
             for axes, what, least in ((above, "recall", 0.0), (below, "precision", INTERESTING)):
                 for method, curve in by_method(group).items():
-                    kept = [each for each in curve if getattr(each, what) is not None]
-                    _line(axes, method, kept, "cutoff", what)
+                    drawn = [each for each in curve if getattr(each, what) is not None]
+                    _draw_method(axes, method, drawn, "cutoff", what)
                 axes.set(ylabel=what, ylim=_ends(points, what, least))
                 _say_if_empty(axes, what)
                 _cutoff_axis(axes, [each.cutoff for each in points])
@@ -141,11 +143,13 @@ def _sheet(panels: int, height: float, *, storeys: int = 1) -> tuple[Figure, lis
     return figure, [list(grid[at::storeys].flat) for at in range(storeys)]
 
 
-def _line(axes: Axes, method: str, curve: Sequence[Point], across: str, up: str) -> None:
+def _draw_method(
+    axes: Axes, method: str, curve: Sequence[CurvePoint], across: str, up: str
+) -> None:
     """One method through its cutoffs, with a band over the seeds."""
     if not curve:
         return
-    own, ours = look(method), method in LEARNERS
+    own, ours = style_of(method), method in LEARNERS
     x, y, low, high = (
         np.array([getattr(each, name) for each in curve])
         for name in (across, up, f"{up}_low", f"{up}_high")
@@ -155,7 +159,7 @@ def _line(axes: Axes, method: str, curve: Sequence[Point], across: str, up: str)
     axes.add_line(_sample(own, ours, x, y))
 
 
-def _sample(own: Look, ours: bool, x: Any = (), y: Any = ()) -> Line2D:
+def _sample(own: MethodStyle, ours: bool, x: Any = (), y: Any = ()) -> Line2D:
     return Line2D(
         x, y, color=own.colour, ls=own.dash, lw=1.9 if ours else 1.0, zorder=4 if ours else 3,
         marker=own.marker, markersize=4.2 if ours else 3.6, markeredgewidth=0.7,
@@ -163,7 +167,7 @@ def _sample(own: Look, ours: bool, x: Any = (), y: Any = ()) -> Line2D:
     )  # fmt: skip
 
 
-def _ends(points: Sequence[Point], what: str, least: float) -> tuple[float, float]:
+def _ends(points: Sequence[CurvePoint], what: str, least: float) -> tuple[float, float]:
     """Where an axis of shares begins and ends: the same for all panels, which are compared."""
     best: dict[str, float] = {}
     lows = [1.0]
@@ -189,12 +193,15 @@ def _say_if_empty(axes: Axes, what: str) -> None:
         axes.text(0.5, 0.5, f"no {what}", transform=axes.transAxes, color=GREY, ha="center")
 
 
-def _finish(figure: Figure, spare: Sequence[Axes], points: Sequence[Point]) -> None:
+def _finish(figure: Figure, spare: Sequence[Axes], points: Sequence[CurvePoint]) -> None:
     """The legend of all panels, where there is room; then ticks are made, in our style."""
     found = {point.method for point in points}
-    methods = [*(each for each in LOOKS if each in found), *sorted(found - set(LOOKS))]
-    samples = [_sample(look(method), method in LEARNERS) for method in methods]
-    names = [look(method).name for method in methods]
+    methods = [
+        *(each for each in METHOD_STYLES if each in found),
+        *sorted(found - set(METHOD_STYLES)),
+    ]
+    samples = [_sample(style_of(method), method in LEARNERS) for method in methods]
+    names = [style_of(method).name for method in methods]
     if spare:
         legend = spare[0].legend(samples, names, loc="upper right", handlelength=3, frameon=False)
         legend.set_in_layout(False)

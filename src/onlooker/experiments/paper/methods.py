@@ -20,9 +20,9 @@ from onlooker.core.records import Prediction
 from onlooker.evaluation import Provenance
 from onlooker.experiments.paper.protocol import Step
 from onlooker.experiments.paper.rivals import label_spreading, offline_exact
-from onlooker.experiments.paper.stream import Stopwatch, Stream
+from onlooker.experiments.paper.stream import LabeledStream, Stopwatch
 
-Names = tuple[str | None, ...]
+FaceNames = tuple[str | None, ...]
 """What the faces of a step were called; empty where there was none, or where it was labeled."""
 
 
@@ -30,7 +30,7 @@ Names = tuple[str | None, ...]
 class Outcome:
     """What a method said of each step, how clean it stayed, and the time of a step."""
 
-    said: list[Names]
+    said: list[FaceNames]
     contamination: float | None
     ms_per_frame: float
 
@@ -46,17 +46,17 @@ class Rival(Protocol):
 
 
 Method = Callable[[Sequence[Step], HeatKernel, int], Outcome]
-Solve = Callable[[Stream, HeatKernel, float], Sequence[str | None]]
+Solve = Callable[[LabeledStream, HeatKernel, float], Sequence[str | None]]
 
 
 def follow(
     rival: Rival, steps: Sequence[Step], note: Callable[[Prediction, str | None], object]
-) -> tuple[list[Names], float]:
+) -> tuple[list[FaceNames], float]:
     """Teach the labeled faces and show the others, in order; what was said, seconds a frame.
 
     `note` is called after every face that was shown, and not timed.
     """
-    said: list[Names] = []
+    said: list[FaceNames] = []
     seconds = 0.0
     for step in steps:
         names: list[str | None] = []
@@ -141,14 +141,14 @@ def offline(solve: Solve) -> Method:
     return run
 
 
-def whole(steps: Sequence[Step]) -> Stream:
+def whole(steps: Sequence[Step]) -> LabeledStream:
     """Labeled and other faces of a stream."""
     taught = [(step.faces[0], step.person) for step in steps if step.labeled]
     truth = [
         step.person or "" for step in steps if not step.labeled for x in step.faces if x is not None
     ]
     labeled = np.array([vector for vector, _ in taught])
-    return Stream(labeled, [str(name) for _, name in taught], shown(steps), truth)
+    return LabeledStream(labeled, [str(name) for _, name in taught], shown(steps), truth)
 
 
 def shown(steps: Sequence[Step]) -> NDArray[np.float32]:
@@ -156,7 +156,7 @@ def shown(steps: Sequence[Step]) -> NDArray[np.float32]:
     return np.array([x for step in steps if not step.labeled for x in step.faces if x is not None])
 
 
-def _share_wrong(steps: Sequence[Step], said: Sequence[Names]) -> float | None:
+def _share_wrong(steps: Sequence[Step], said: Sequence[FaceNames]) -> float | None:
     """Every face is a vertex of its own here: contamination is the share of wrong names."""
     pairs = [
         (name, step.person)

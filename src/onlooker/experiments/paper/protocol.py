@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.core.errors import BadValue
-from onlooker.experiments.datasets.facebank import Face
+from onlooker.experiments.datasets.facebank import BankedFace
 from onlooker.experiments.datasets.manifest import Picture, refuse
 from onlooker.vision.types import FaceBox
 
@@ -50,7 +50,7 @@ class Protocol:
     """The first faces of each person, or the most frontal of the first run, as in the paper."""
 
 
-Found = tuple[Picture, Sequence[Face]]
+Found = tuple[Picture, Sequence[BankedFace]]
 
 
 def plan(recording: Sequence[Found], crowd: Sequence[Found], protocol: Protocol) -> list[Step]:
@@ -127,7 +127,7 @@ def turned(box: FaceBox) -> float:
 
 
 def _step(
-    picture: Picture, faces: Sequence[Face], known: set[str | None], *, labeled: bool
+    picture: Picture, faces: Sequence[BankedFace], known: set[str | None], *, labeled: bool
 ) -> Step:
     person = picture.person if picture.person in known else None
     vectors = tuple(face.vector for face in faces)

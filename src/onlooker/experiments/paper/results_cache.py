@@ -14,7 +14,7 @@ from typing import Any
 import onlooker
 from onlooker.core.files import replace_file
 from onlooker.experiments.datasets.manifest import read_dataset
-from onlooker.experiments.paper.trial import Row, Trial, run
+from onlooker.experiments.paper.trial import Trial, TrialRow, run
 from onlooker.experiments.parallel import spread
 from onlooker.vision.models import cache_folder
 
@@ -22,22 +22,26 @@ APART = ("cli", "web", "cluster")
 """Parts of the package that no row depends on."""
 
 
-def rows_of(trials: Sequence[Trial], *, what: str) -> list[Row]:
+def rows_of(trials: Sequence[Trial], *, what: str) -> list[TrialRow]:
     """The rows of all trials in order; what is not known yet is worked out on all cores."""
-    todo = [trial for trial in dict.fromkeys(trials) if not kept(trial).exists()]
+    todo = [trial for trial in dict.fromkeys(trials) if not cache_file(trial).exists()]
     if todo:
-        kept(todo[0]).parent.mkdir(parents=True, exist_ok=True)
-        spread(run_and_keep, todo, what=what, cost=lambda trial: trial.n_g - trial.cutoff)
-    return [Row(**row) for trial in trials for row in json.loads(kept(trial).read_text("utf-8"))]
+        cache_file(todo[0]).parent.mkdir(parents=True, exist_ok=True)
+        spread(run_and_store, todo, what=what, cost=lambda trial: trial.n_g - trial.cutoff)
+    return [
+        TrialRow(**row)
+        for trial in trials
+        for row in json.loads(cache_file(trial).read_text("utf-8"))
+    ]
 
 
-def run_and_keep(trial: Trial) -> None:
-    """Work out the rows of one trial and write them down as a whole."""
+def run_and_store(trial: Trial) -> None:
+    """Compute the rows of one trial and write them as a whole."""
     text = json.dumps([asdict(row) for row in run(trial)])
-    replace_file(kept(trial), text.encode())
+    replace_file(cache_file(trial), text.encode())
 
 
-def kept(trial: Trial) -> Path:
+def cache_file(trial: Trial) -> Path:
     """Where the rows of a trial are, or will be."""
     settings = asdict(trial)
     settings["folder"] = _digest(trial.folder)
@@ -62,6 +66,6 @@ def _digest(folder: Path) -> str:
     return read_dataset(folder).digest
 
 
-def as_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def as_json(rows: Sequence[TrialRow]) -> list[dict[str, Any]]:
     """For a file: one object a row."""
     return [asdict(row) for row in rows]

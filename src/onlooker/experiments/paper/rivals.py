@@ -10,7 +10,7 @@ from sklearn.semi_supervised import LabelSpreading
 from onlooker import HeatKernel, Prediction
 from onlooker.core.harmonic import Weights, harmonic_solution
 from onlooker.core.similarity import squared_distances_of_all
-from onlooker.experiments.paper.stream import Stream, Vectors
+from onlooker.experiments.paper.stream import LabeledStream, Vectors
 
 SPARSE = 0.05
 """Similarities of which a smaller share is above the cutoff are kept as a sparse matrix."""
@@ -48,7 +48,7 @@ class NearestLabeled:
         return Prediction(name, {name: 1.0}, sink=0.0, vertex=None)
 
 
-def offline_exact(stream: Stream, kernel: HeatKernel, sink: float) -> list[str | None]:
+def offline_exact(stream: LabeledStream, kernel: HeatKernel, sink: float) -> list[str | None]:
     """The harmonic solution on all examples at once, read off at the unlabeled ones."""
     names, weights, labels = _all_at_once(stream, kernel)
     given = labels[:, None] == np.arange(len(names))
@@ -56,7 +56,9 @@ def offline_exact(stream: Stream, kernel: HeatKernel, sink: float) -> list[str |
     return _best(names, scores[len(stream.labeled) :])
 
 
-def label_spreading(stream: Stream, kernel: HeatKernel, sink: float = 0.0) -> list[str | None]:
+def label_spreading(
+    stream: LabeledStream, kernel: HeatKernel, sink: float = 0.0
+) -> list[str | None]:
     """scikit-learn's LabelSpreading on all examples at once, with the same similarities.
 
     It has no sink. Where no walk leads to a label it has no opinion: nobody.
@@ -73,7 +75,7 @@ def _best(names: NDArray[np.str_], scores: NDArray[np.float64]) -> list[str | No
 
 
 def _all_at_once(
-    stream: Stream, kernel: HeatKernel
+    stream: LabeledStream, kernel: HeatKernel
 ) -> tuple[NDArray[np.str_], Weights, NDArray[Any]]:
     """The names, all similarities (labeled examples first), and the number of each label or -1."""
     names, labels = np.unique(np.array(stream.names), return_inverse=True)

@@ -13,14 +13,14 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from onlooker.core.errors import BadValue
 from onlooker.experiments.paper.curves import by_scene, summarise
 from onlooker.experiments.paper.curves_plot import GREEN, ORANGE, PURPLE, SKY, title
-from onlooker.experiments.paper.trial import Row
+from onlooker.experiments.paper.trial import TrialRow
 from onlooker.experiments.report.plots import COLOURS, GREY, STYLE
 
 MOST_BY = 200
 """Representative vertices that bring most of the recall, according to the paper."""
 
 BLUE, VERMILLION = COLOURS["closest pair"], COLOURS["doubling"]
-LOOKS = (
+SCENE_STYLES = (
     # colour, marker, line: of the scenes, one after the other
     (BLUE, "o", "-"),
     (VERMILLION, "s", (0, (4, 1.2))),
@@ -37,7 +37,9 @@ LEGEND: dict[str, Any] = {
 }
 
 
-def by_size(rows: Iterable[Row], literal: Mapping[int, float], *, method: str = "online") -> Figure:
+def by_size(
+    rows: Iterable[TrialRow], literal: Mapping[int, float], *, method: str = "online"
+) -> Figure:
     """Recall and milliseconds per frame of a method at one cutoff, against n_g.
 
     `literal` are the milliseconds of the paper's figure taken literally: one dense solution a step.
@@ -65,7 +67,7 @@ def by_size(rows: Iterable[Row], literal: Mapping[int, float], *, method: str = 
     return figure
 
 
-def _draw_recall(axes: Axes, rows: Sequence[Row]) -> None:
+def _draw_recall(axes: Axes, rows: Sequence[TrialRow]) -> None:
     """A line a scene; the band reaches from the worst seed to the best."""
     scenes = by_scene(summarise(rows))
     lows = [0.9]
@@ -76,7 +78,7 @@ def _draw_recall(axes: Axes, rows: Sequence[Row]) -> None:
             if each.recall is not None and each.recall_low is not None
         )
         name = title(scene, scenes).replace("$", r"\$")
-        _draw_line(axes, values, LOOKS[at % len(LOOKS)], name)
+        _draw_line(axes, values, SCENE_STYLES[at % len(SCENE_STYLES)], name)
         lows += [low for _, _, low, _ in values]
     begin = np.floor(10 * min(lows)) / 10
     axes.set_ylim(begin - 0.01, 1 + 0.02 * (1 - begin))
@@ -93,7 +95,7 @@ def _draw_recall(axes: Axes, rows: Sequence[Row]) -> None:
     )
 
 
-def _draw_time(axes: Axes, rows: Sequence[Row], literal: Mapping[int, float]) -> None:
+def _draw_time(axes: Axes, rows: Sequence[TrialRow], literal: Mapping[int, float]) -> None:
     """Cameras of a stream share its time, so that there is one line for all."""
     times: dict[int, list[float]] = {}
     for row in rows:
@@ -111,10 +113,10 @@ def _draw_time(axes: Axes, rows: Sequence[Row], literal: Mapping[int, float]) ->
     axes.set_title("b   What it costs")
 
 
-def _draw_line(axes: Axes, values: Sequence[tuple[Any, ...]], look: Any, name: str) -> None:
+def _draw_line(axes: Axes, values: Sequence[tuple[Any, ...]], style: Any, name: str) -> None:
     if not values:
         return
-    colour, marker, dash = look
+    colour, marker, dash = style
     sizes, means, lows, highs = zip(*values, strict=True)
     if lows != highs:
         axes.fill_between(sizes, lows, highs, color=colour, alpha=0.15, lw=0, zorder=2)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 Vectors = NDArray[np.floating[Any]]
 
 
-class Answer(Protocol):
+class HasLabel(Protocol):
     """Whatever observe returns, as long as it has a label."""
 
     @property
@@ -22,18 +22,18 @@ class Answer(Protocol):
         """The name, or None for nobody."""
 
 
-class Learner(Protocol):
+class StreamLearner(Protocol):
     """Anything that is taught a few examples and then watches."""
 
     def teach(self, x: Any, name: str, /) -> None:
         """A labeled example."""
 
-    def observe(self, x: Any, /) -> Answer:
+    def observe(self, x: Any, /) -> HasLabel:
         """Name an example, then learn from it without its label."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stream:
+class LabeledStream:
     """A few labeled examples, and the unlabeled ones that follow with the truth kept aside."""
 
     labeled: Vectors
@@ -43,7 +43,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class AccuracyRow:
     """One run of one method on one shuffle: a line of the raw results."""
 
     method: str
@@ -60,14 +60,14 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class AccuracyRun:
     """A row, and which of the answers were right, in order."""
 
-    row: Row
+    row: AccuracyRow
     correct: NDArray[np.bool_]
 
 
-def follow(learner: Learner, stream: Stream) -> list[str | None]:
+def follow(learner: StreamLearner, stream: LabeledStream) -> list[str | None]:
     """Teach the labeled examples, then watch the stream; what the learner said of each.
 
     >>> class Parrot:
@@ -76,7 +76,7 @@ def follow(learner: Learner, stream: Stream) -> list[str | None]:
     ...         self.label = name
     ...     def observe(self, x):
     ...         return self
-    >>> follow(Parrot(), Stream(np.zeros((1, 2)), ["ana"], np.ones((2, 2)), ["ana", "ben"]))
+    >>> follow(Parrot(), LabeledStream(np.zeros((1, 2)), ["ana"], np.ones((2, 2)), ["ana", "ben"]))
     ['ana', 'ana']
     """
     for x, name in zip(stream.labeled, stream.names, strict=True):
@@ -104,7 +104,7 @@ def judge(
     seed: int,
     vertices: int,
     seconds: float,
-) -> Run:
+) -> AccuracyRun:
     """Compare answers with the truth.
 
     >>> run = judge(["ana", None, "ana"], ["ana", "ben", "ben"], method="parrot", n_g=None,
@@ -113,7 +113,7 @@ def judge(
     (0.333, 0.333, 1.0)
     """
     correct = np.array([said == true for said, true in zip(answers, truth, strict=True)])
-    row = Row(
+    row = AccuracyRow(
         method=method,
         n_g=n_g,
         seed=seed,
@@ -122,4 +122,4 @@ def judge(
         vertices=vertices,
         ms_per_step=1000 * seconds / len(answers),
     )
-    return Run(row, correct)
+    return AccuracyRun(row, correct)

@@ -11,7 +11,7 @@ from onlooker import HeatKernel
 from onlooker.evaluation import Score
 from onlooker.experiments.datasets.facebank import find_faces
 from onlooker.experiments.datasets.manifest import read_dataset
-from onlooker.experiments.paper.methods import METHODS, Names
+from onlooker.experiments.paper.methods import METHODS, FaceNames
 from onlooker.experiments.paper.protocol import Found, Protocol, Step, plan
 from onlooker.vision.finder import FaceFinder
 
@@ -20,7 +20,7 @@ BANDWIDTHS = {"pixels": 0.025, "embedding": 0.2}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TrialRow:
     """One line of the raw results: one set, camera, method, cutoff and seed."""
 
     dataset: str
@@ -70,7 +70,7 @@ class Trial:
         return HeatKernel(bandwidth, self.cutoff, self.finder.features.distance)
 
 
-def run(trial: Trial) -> list[Row]:
+def run(trial: Trial) -> list[TrialRow]:
     """One row a camera."""
     name, recording, crowd = material(
         trial.folder, trial.set, trial.finder, trial.protocol.strangers
@@ -85,7 +85,7 @@ def run(trial: Trial) -> list[Row]:
     outcome = METHODS[trial.method](steps, kernel, trial.n_g)
     scores = judge(steps, outcome.said)
     return [
-        Row(
+        TrialRow(
             dataset=name,
             set=trial.set,
             camera=camera,
@@ -125,7 +125,7 @@ def material(
     )
 
 
-def judge(steps: Sequence[Step], said: Sequence[Names]) -> dict[str, Score]:
+def judge(steps: Sequence[Step], said: Sequence[FaceNames]) -> dict[str, Score]:
     """A score for each camera, over the frames with a face that were not labeled."""
     scores: dict[str, Score] = {}
     for step, names in zip(steps, said, strict=True):

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from onlooker.core.checks import Floats
-from onlooker.experiments.paper.stream import Run
-from onlooker.experiments.report.tables import Summary, summarise
+from onlooker.experiments.paper.stream import AccuracyRun
+from onlooker.experiments.report.tables import AccuracySummary, summarise
 from onlooker.vision.calibration import Calibration
 
 FORMATS = (".svg", ".pdf", ".png")
@@ -48,7 +48,7 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def save_figure(runs: Sequence[Run], path: Path) -> None:
+def save_figure(runs: Sequence[AccuracyRun], path: Path) -> None:
     """Draw the runs of all seeds; the ending of the name says in which format."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 2.9), layout="constrained")
@@ -60,7 +60,7 @@ def save_figure(runs: Sequence[Run], path: Path) -> None:
 
 
 def windowed(
-    runs: Sequence[Run], window: int = WINDOW
+    runs: Sequence[AccuracyRun], window: int = WINDOW
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Share of right answers among the last few, averaged over the runs, and at which steps."""
     length = min(len(run.correct) for run in runs)
@@ -70,7 +70,7 @@ def windowed(
     return np.arange(window, length + 1), share
 
 
-def _draw_over_time(axes: Axes, runs: Sequence[Run]) -> None:
+def _draw_over_time(axes: Axes, runs: Sequence[AccuracyRun]) -> None:
     """Left: curves of the two largest budgets; methods without a stream are level lines."""
     budgets = sorted({run.row.n_g for run in runs if run.row.n_g is not None})[-2:]
     labels: list[Label] = []
@@ -91,7 +91,7 @@ def _draw_over_time(axes: Axes, runs: Sequence[Run]) -> None:
     _label_ends(axes, labels)
 
 
-def _draw_by_budget(axes: Axes, summaries: Sequence[Summary]) -> None:
+def _draw_by_budget(axes: Axes, summaries: Sequence[AccuracySummary]) -> None:
     """Right: mean and standard deviation for each budget; the others are level lines."""
     budgets = sorted({each.n_g for each in summaries if each.n_g is not None})
     labels = [

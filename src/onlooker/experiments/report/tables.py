@@ -8,11 +8,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from onlooker.experiments.paper.stream import Row
+from onlooker.experiments.paper.stream import AccuracyRow
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class AccuracySummary:
     """One method with one budget over all seeds: means, and the spread of the accuracy."""
 
     method: str
@@ -25,18 +25,18 @@ class Summary:
     ms_per_step: float
 
 
-def summarise(rows: Sequence[Row]) -> list[Summary]:
+def summarise(rows: Sequence[AccuracyRow]) -> list[AccuracySummary]:
     """One summary per method and budget, in the order in which they first appear.
 
-    >>> rows = [Row("1-NN", None, seed, 0.8 + seed / 10, 0.0, 40, 0.1) for seed in (0, 1)]
+    >>> rows = [AccuracyRow("1-NN", None, seed, 0.8 + seed / 10, 0.0, 40, 0.1) for seed in (0, 1)]
     >>> [(round(each.accuracy, 2), round(each.deviation, 3)) for each in summarise(rows)]
     [(0.85, 0.071)]
     """
-    groups: dict[tuple[str, int | None], list[Row]] = {}
+    groups: dict[tuple[str, int | None], list[AccuracyRow]] = {}
     for row in rows:
         groups.setdefault((row.method, row.n_g), []).append(row)
     return [
-        Summary(
+        AccuracySummary(
             method,
             n_g,
             accuracy=mean(row.accuracy for row in group),
@@ -49,7 +49,7 @@ def summarise(rows: Sequence[Row]) -> list[Summary]:
     ]
 
 
-def print_table(rows: Sequence[Row]) -> None:
+def print_table(rows: Sequence[AccuracyRow]) -> None:
     """The summaries as a table on stdout."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("method")

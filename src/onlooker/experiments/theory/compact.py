@@ -27,7 +27,7 @@ SINKS = (1e-4, 0.1, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class CompactJob:
     """Random points, some of them repeated."""
 
     vertices: int
@@ -38,7 +38,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CompactRow:
     """One graph, solved in full and compactly."""
 
     vertices: int
@@ -58,10 +58,10 @@ def weights(vectors: Floats, kernel: HeatKernel = KERNEL) -> Floats:
     return similar
 
 
-def measure(job: Job) -> Row:
+def measure(job: CompactJob) -> CompactRow:
     """One line of the results.
 
-    >>> measure(Job(vertices=10, copies=5, sink=0.1, seed=0)).difference < 1e-10
+    >>> measure(CompactJob(vertices=10, copies=5, sink=0.1, seed=0)).difference < 1e-10
     True
     """
     rng = np.random.default_rng(job.seed)
@@ -72,7 +72,7 @@ def measure(job: Job) -> Row:
     compact = harmonic_solution(weights(points), labels, labeled, sink=job.sink, multiplicity=v)
     which = np.repeat(np.arange(job.vertices), v)
     full = harmonic_solution(weights(points[which]), labels[which], labeled[which], sink=job.sink)
-    return Row(
+    return CompactRow(
         job.vertices,
         job.copies,
         job.sink,
@@ -84,10 +84,10 @@ def measure(job: Job) -> Row:
 
 def run(
     seeds: int = SEEDS, *, sizes: Sequence[int] = SIZES, copies: Sequence[int] = COPIES
-) -> list[Row]:
+) -> list[CompactRow]:
     """Every size with every number of copies and every sink."""
     jobs = [
-        Job(size, most, sink, seed)
+        CompactJob(size, most, sink, seed)
         for size in sizes
         for most in copies
         for sink in SINKS
@@ -96,9 +96,9 @@ def run(
     return spread(measure, jobs, what="compact", cost=lambda job: job.vertices * job.copies)
 
 
-def table(rows: Sequence[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def table(rows: Sequence[CompactRow]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """A header, and a line for each size and number of copies: the worst of all seeds and sinks."""
-    groups: dict[tuple[int, int], list[Row]] = {}
+    groups: dict[tuple[int, int], list[CompactRow]] = {}
     for row in rows:
         groups.setdefault((row.vertices, row.copies), []).append(row)
     lines: list[tuple[str, ...]] = [
@@ -113,10 +113,11 @@ def table(rows: Sequence[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     return ("distinct vertices", "copies at most", "examples", "largest difference"), lines
 
 
-def finding(rows: Sequence[Row]) -> str:
+def finding(rows: Sequence[CompactRow]) -> str:
     """What the rows say.
 
-    >>> finding([Row(vertices=10, copies=5, sink=0.1, seed=0, examples=31, difference=2e-16)])
+    >>> row = CompactRow(vertices=10, copies=5, sink=0.1, seed=0, examples=31, difference=2e-16)
+    >>> finding([row])
     'In 1 random graphs of up to 31 examples at 10 places, the compact solution of ... by 2.0e-16.'
     """
     largest = max(rows, key=lambda row: row.examples)

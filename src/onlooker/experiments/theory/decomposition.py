@@ -46,7 +46,7 @@ PACE = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Stream:
+class SignedStream:
     """Examples with signs; the first n_l are labeled and known from the start."""
 
     vectors: Floats
@@ -54,21 +54,21 @@ class Stream:
     n_l: int
 
 
-def moons(seed: int, n: int, n_l: int = N_L) -> Stream:
+def moons(seed: int, n: int, n_l: int = N_L) -> SignedStream:
     """Two interleaved half circles; the first examples do not depend on how many follow."""
     u = np.random.default_rng(seed).random((n, 4))
     signs = _signs(u[:, 3], n_l)
     arc = np.column_stack([np.cos(np.pi * u[:, 2]), np.sin(np.pi * u[:, 2])])
     vectors = np.where(signs[:, None] > 0, arc, [1.0, 0.5] - arc)
-    return Stream(vectors + 0.1 * special.ndtri(u[:, :2]), signs, n_l)
+    return SignedStream(vectors + 0.1 * special.ndtri(u[:, :2]), signs, n_l)
 
 
-def drift(seed: int, n: int, n_l: int = N_L) -> Stream:
+def drift(seed: int, n: int, n_l: int = N_L) -> SignedStream:
     """Two clusters that move on, so that new examples lie on new ground: degrees do not grow."""
     u = np.random.default_rng(seed).random((n, 3))
     signs = _signs(u[:, 2], n_l)
     centres = np.column_stack([np.arange(n) / PACE, 0.6 * signs])
-    return Stream(centres + 0.25 * special.ndtri(u[:, :2]), signs, n_l)
+    return SignedStream(centres + 0.25 * special.ndtri(u[:, :2]), signs, n_l)
 
 
 STREAMS = {"moons": moons, "drift": drift}
@@ -79,13 +79,13 @@ def _signs(u: Floats, n_l: int) -> Floats:
     return np.where(np.where(np.arange(len(u)) < n_l, np.arange(len(u)) % 2, u) < 0.5, 1.0, -1.0)
 
 
-def offline(similar: Floats, stream: Stream, sink: float) -> Floats:
+def offline(similar: Floats, stream: SignedStream, sink: float) -> Floats:
     """l*, one solve for all."""
     labeled = np.arange(len(similar)) < stream.n_l
     return harmonic_solution(similar, stream.signs, labeled, sink=sink)
 
 
-def online(similar: Floats, stream: Stream, sink: float, steps: Sequence[int]) -> Floats:
+def online(similar: Floats, stream: SignedStream, sink: float, steps: Sequence[int]) -> Floats:
     """lt_t[t] at some steps: the last entry of the solution on the graph up to there.
 
     Every example changes the degrees of all before it, so nothing is kept from step to step. As in
@@ -103,7 +103,7 @@ def online(similar: Floats, stream: Stream, sink: float, steps: Sequence[int]) -
     return np.array(scores)
 
 
-def by_learner(stream: Stream, sink: float, n_g: int) -> tuple[Floats, Floats, int]:
+def by_learner(stream: SignedStream, sink: float, n_g: int) -> tuple[Floats, Floats, int]:
     """lh_t[t] at every step from the learner, who stands for whom in the end, and the skipped."""
     learner = OnlineHarmonicLearner(KERNEL, sink=sink, max_vertices=n_g, quantizer=Doubling())
     for x, sign in zip(stream.vectors, stream.signs[: stream.n_l], strict=False):
@@ -116,8 +116,8 @@ def by_learner(stream: Stream, sink: float, n_g: int) -> tuple[Floats, Floats, i
         merged |= learner.changes().merged
         if said.vertex is not None:
             places[t] = said.vertex
-    kept = learner.vertices()
-    where = dict(zip(kept.ids.tolist(), kept.vectors, strict=True))
+    vertices = learner.vertices()
+    where = dict(zip(vertices.ids.tolist(), vertices.vectors, strict=True))
     for t, vertex in places.items():
         standing[t] = where[follow(merged, vertex)]
     return scores, standing, len(scores) - stream.n_l - len(places)
@@ -154,7 +154,7 @@ def quantization_bound(change: Floats, n_l: int, sink: float) -> float:
     return float(n_l * squared / sink**4)
 
 
-def labeled_risk(similar: Floats, stream: Stream, sink: float) -> float:
+def labeled_risk(similar: Floats, stream: SignedStream, sink: float) -> float:
     """The first term of the final bound, without its 9/2, for labels that pull with weight 1."""
     pull = np.arange(len(similar)) < stream.n_l
     soft = laplacian(similar) + np.diag(sink + pull)

@@ -52,7 +52,7 @@ TERMS = {"offline": "T1", "online": "T2", "quantization": "T3"}
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class RegretJob:
     """One stream under one schedule."""
 
     stream: str
@@ -64,7 +64,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RegretRow:
     """One run: a line of the raw results."""
 
     stream: str
@@ -109,10 +109,10 @@ class Row:
     quantization_slope: float | None
 
 
-def measure(job: Job) -> list[Row]:
+def measure(job: RegretJob) -> list[RegretRow]:
     """One line of the results for each method.
 
-    >>> rows = measure(Job("moons", "0.1", n=60, n_l=4, n_g=20, seed=0))
+    >>> rows = measure(RegretJob("moons", "0.1", n=60, n_l=4, n_g=20, seed=0))
     >>> [(row.method, row.steps, row.skipped, row.constant <= 3) for row in rows]
     [('learner', 56, 0, True), ('labels apart', 56, 0, True)]
     """
@@ -141,7 +141,7 @@ def measure(job: Job) -> list[Row]:
         "online_slope": binned_slope(steps + 1, (lt - best) ** 2),
     }
     return [
-        Row(
+        RegretRow(
             **settings,
             method=method,
             skipped=without,
@@ -163,16 +163,16 @@ def run(
     lengths: Sequence[int] = LENGTHS,
     labels: Sequence[int] = LABELS,
     n_g: int = N_G,
-) -> list[Row]:
+) -> list[RegretRow]:
     """Every schedule for every length with n_l fixed, then every n_l with the length fixed."""
     jobs = [
-        Job(stream, schedule, n, N_L, n_g, seed)
+        RegretJob(stream, schedule, n, N_L, n_g, seed)
         for stream in streams
         for schedule in GROWING
         for n in lengths
         for seed in range(seeds)
     ] + [
-        Job(stream, schedule, LABELS_LENGTH, n_l, n_g, seed)
+        RegretJob(stream, schedule, LABELS_LENGTH, n_l, n_g, seed)
         for stream in streams
         for schedule in LABELING
         for n_l in labels
@@ -182,7 +182,7 @@ def run(
     return [row for pair in pairs for row in pair]
 
 
-def over_n(rows: Sequence[Row], schedule: str, method: str) -> list[Row]:
+def over_n(rows: Sequence[RegretRow], schedule: str, method: str) -> list[RegretRow]:
     """The rows of a schedule and a method in which the length was varied."""
     return [row for row in rows if (row.schedule, row.method, row.n_l) == (schedule, method, N_L)]
 
@@ -200,9 +200,9 @@ COLUMNS = {
 }
 
 
-def table(rows: Sequence[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def table(rows: Sequence[RegretRow]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Means over the seeds: a header, and a line for each stream, schedule, size and method."""
-    groups: dict[tuple[str, str, int, int, str], list[Row]] = {}
+    groups: dict[tuple[str, str, int, int, str], list[RegretRow]] = {}
     for row in rows:
         key = (row.stream, row.schedule, row.n, row.n_l, row.method)
         groups.setdefault(key, []).append(row)
@@ -213,7 +213,7 @@ def table(rows: Sequence[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     return ("stream", "γ_g", "n", "n_l", "lh", *COLUMNS.values()), lines
 
 
-def finding(rows: Sequence[Row]) -> str:
+def finding(rows: Sequence[RegretRow]) -> str:
     """What the rows say, in sentences; of several streams, one after the other."""
     said = []
     for stream in dict.fromkeys(row.stream for row in rows):
@@ -224,7 +224,7 @@ def finding(rows: Sequence[Row]) -> str:
     return " ".join(said)
 
 
-def _on_the_inequality(rows: Sequence[Row]) -> str:
+def _on_the_inequality(rows: Sequence[RegretRow]) -> str:
     worst, skipped = max(row.constant for row in rows), sum(row.skipped for row in rows)
     holds = "held" if worst <= 3 else "FAILED"
     return (
@@ -233,16 +233,16 @@ def _on_the_inequality(rows: Sequence[Row]) -> str:
     )
 
 
-def _on_growth(rows: Sequence[Row]) -> list[str]:
+def _on_growth(rows: Sequence[RegretRow]) -> list[str]:
     said = []
     for schedule in GROWING:
         for method in METHODS:
             found = {
                 name: trend(over_n(rows, schedule, method), term) for term, name in TERMS.items()
             }
-            told = ", ".join(f"{name} as n^{each}" for name, each in found.items() if each)
-            if told:
-                said.append(f"With γ_g = {schedule} ({method}) {told}.")
+            growth = ", ".join(f"{name} as n^{each}" for name, each in found.items() if each)
+            if growth:
+                said.append(f"With γ_g = {schedule} ({method}) {growth}.")
     if said:
         said.append(
             "The paper bounds T2 and T3 by terms that fall as n^-0.50 with γ_g = c n^1/4; what "
@@ -251,7 +251,7 @@ def _on_growth(rows: Sequence[Row]) -> list[str]:
     return [*said, *_on_absorbing_labels(rows, "1 n^1/4")]
 
 
-def _on_absorbing_labels(rows: Sequence[Row], schedule: str) -> list[str]:
+def _on_absorbing_labels(rows: Sequence[RegretRow], schedule: str) -> list[str]:
     same = [over_n(rows, schedule, method) for method in METHODS]
     if not all(same):
         return []
@@ -265,7 +265,7 @@ def _on_absorbing_labels(rows: Sequence[Row], schedule: str) -> list[str]:
     ]
 
 
-def _on_shrinking(rows: Sequence[Row]) -> list[str]:
+def _on_shrinking(rows: Sequence[RegretRow]) -> list[str]:
     said = []
     for schedule in GROWING[2:]:
         same = over_n(rows, schedule, APART)
@@ -281,7 +281,7 @@ def _on_shrinking(rows: Sequence[Row]) -> list[str]:
     return [*said, warning]
 
 
-def _on_the_bounds(rows: Sequence[Row]) -> list[str]:
+def _on_the_bounds(rows: Sequence[RegretRow]) -> list[str]:
     second = sum(row.online <= row.online_bound for row in rows)
     said = [f"T2 was below 4 n_l / (γ_g + 1)² in {second} of {len(rows)} runs."]
     for method in METHODS:
@@ -301,7 +301,7 @@ def _on_the_bounds(rows: Sequence[Row]) -> list[str]:
     return said
 
 
-def _on_labels(rows: Sequence[Row]) -> list[str]:
+def _on_labels(rows: Sequence[RegretRow]) -> list[str]:
     said = []
     for schedule in LABELING:
         same = [row for row in rows if row.schedule == schedule and row.n == LABELS_LENGTH]

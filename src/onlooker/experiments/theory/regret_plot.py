@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from onlooker.experiments.report.plots import COLOURS, GREY, STYLE
-from onlooker.experiments.theory.regret import APART, GROWING, LEARNER, Row, over_n
+from onlooker.experiments.theory.regret import APART, GROWING, LEARNER, RegretRow, over_n
 from onlooker.experiments.theory.slopes import trend
 
 LEAST = 1e-10
@@ -17,7 +17,7 @@ LEAST = 1e-10
 
 GREEN, PURPLE = "#009E73", "#CC79A7"  # the other two of Okabe and Ito that print well
 LINES = (
-    # column, method, name, colour, marker, line
+    # column, method, name, colour, marker, dash
     ("offline", APART, "$T_1$ offline", PURPLE, "D", "-"),
     ("online", APART, "$T_2$ online", COLOURS["closest pair"], "o", "-"),
     ("quantization", APART, "$T_3$ quantization, labels apart", COLOURS["doubling"], "s", "-"),
@@ -29,7 +29,7 @@ RATE = -0.5
 """The exponent of the paper."""
 
 
-def draw(rows: Sequence[Row]) -> Figure:
+def draw(rows: Sequence[RegretRow]) -> Figure:
     """The rows of the first stream, all seeds, as a figure for svg, pdf or png."""
     rows = [row for row in rows if row.stream == rows[0].stream]
     schedules = [each for each in GROWING if over_n(rows, each, APART)]
@@ -52,9 +52,9 @@ def draw(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def _draw_schedule(axes: Axes, rows: Sequence[Row], schedule: str) -> None:
+def _draw_schedule(axes: Axes, rows: Sequence[RegretRow], schedule: str) -> None:
     exponents = []
-    for column, method, name, colour, marker, line in LINES:
+    for column, method, name, colour, marker, dash in LINES:
         chosen = over_n(rows, schedule, method)
         lengths = sorted({row.n for row in chosen})
         means = [mean(getattr(row, column) for row in chosen if row.n == n) for n in lengths]
@@ -64,15 +64,15 @@ def _draw_schedule(axes: Axes, rows: Sequence[Row], schedule: str) -> None:
             color=colour,
             marker=marker,
             markersize=4,
-            markerfacecolor="white" if line == "--" else colour,
+            markerfacecolor="white" if dash == "--" else colour,
             lw=1.2,
-            ls=line,
+            ls=dash,
             label=name,
             zorder=3,
         )
         found = trend(chosen, column)
         if found and column != "strength":
-            exponents.append(f"{name.split()[0]} {found}{' learner' if line == '--' else ''}")
+            exponents.append(f"{name.split()[0]} {found}{' learner' if dash == '--' else ''}")
     _draw_references(axes, lengths)
     _write_exponents(axes, exponents)
     axes.set(xscale="log", yscale="log", xlabel="examples, $n$")

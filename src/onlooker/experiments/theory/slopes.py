@@ -45,10 +45,10 @@ def slope(steps: ArrayLike, errors: ArrayLike, weights: ArrayLike | None = None)
     """
     t, e = np.asarray(steps, dtype=float), np.asarray(errors, dtype=float)
     w = np.ones(len(t)) if weights is None else np.asarray(weights, dtype=float)
-    told = e >= NOTHING
-    if len(np.unique(t[told])) < 2:
+    nonzero = e >= NOTHING
+    if len(np.unique(t[nonzero])) < 2:
         return None
-    x, y, w = np.log(t[told]), np.log(e[told]), w[told]
+    x, y, w = np.log(t[nonzero]), np.log(e[nonzero]), w[nonzero]
     x = x - np.average(x, weights=w)
     return float((w * x * y).sum() / (w * x * x).sum())
 
