@@ -14,12 +14,14 @@ from rich.console import Console
 from rich.progress import track
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
+from onlooker.core.similarity import Distance
 from onlooker.recognition.pipeline import run
 from onlooker.recognition.recognizer import FaceRecognizer
 from onlooker.recognition.sinks import Sink
 from onlooker.simulation.filming import Truth
 from onlooker.video.sources import frames_from
 from onlooker.vision.detector import YuNet
+from onlooker.vision.finder import FaceFinder, FinderParts
 from onlooker.vision.pixels import PixelFeatures
 from onlooker.vision.quality import Gate
 from onlooker.vision.tracking import Tracker
@@ -53,7 +55,9 @@ class Bench:
 
     def recognizer(self, learner: OnlineHarmonicLearner) -> FaceRecognizer:
         """Around a learner, not timed."""
-        return FaceRecognizer(learner, detect=self.detect, features=self.features, judge=Gate())
+        return FaceRecognizer(
+            learner, FaceFinder(parts=FinderParts(self.detect, self.features, Gate()))
+        )
 
     def watch_the_beginning(self, learner: OnlineHarmonicLearner, truths: Sequence[Truth]) -> None:
         """Fill the learner; where the truth is known, it labels the first faces of each person."""
@@ -112,16 +116,16 @@ class Everything:
         self, bench: Bench, filled: OnlineHarmonicLearner, sinks: Sequence[Sink] = ()
     ) -> None:
         self.spent: Counter[str] = Counter()
-        learner, tracks = copy.deepcopy(filled), Tracker()
+        learner, tracker = copy.deepcopy(filled), Tracker()
         learner.observe = self._timed("learner", learner.observe)
-        tracks.follow = self._timed("tracks", tracks.follow)
-        self._recognizer = FaceRecognizer(
-            learner,
+        tracker.follow = self._timed("tracks", tracker.follow)
+        features = self._timed("features", bench.features)
+        parts = FinderParts(
             detect=self._timed("detect", bench.detect),
-            features=_Tagged(bench.features.tag, self._timed("features", bench.features)),
+            features=_TimedFeatures(bench.features.tag, bench.features.distance, features),
             judge=self._timed("gate", Gate()),
-            tracks=tracks,
         )
+        self._recognizer = FaceRecognizer(learner, FaceFinder(parts=parts), tracker=tracker)
         self._sinks = sinks
 
     def __call__(self, frames: Iterable[Frame]) -> None:
@@ -143,10 +147,11 @@ class Everything:
 
 
 @dataclass(frozen=True)
-class _Tagged:
-    """Features are a callable with a tag."""
+class _TimedFeatures:
+    """Features are a callable with a tag and a distance."""
 
     tag: str
+    distance: Distance
     call: Callable[..., Any]
 
     def __call__(self, *arguments: Any) -> Any:

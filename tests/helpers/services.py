@@ -41,7 +41,7 @@ def new_learner():
 
 
 def service_in(folder, **options):
-    recognizer = LiveRecognizer(detect=FINDER.detect, features=FINDER.features, judge=FINDER.judge)
+    recognizer = LiveRecognizer(FINDER)
     return Service(
         lambda: Home(folder, new_learner=new_learner),
         lambda home: StrangerBook(home, folder),

@@ -2,6 +2,7 @@
 
 import re
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from helpers.services import FINDER
 from helpers.waiting import eventually
 from onlooker.home.home import Home
 from onlooker.strangers.book import StrangerBook
+from onlooker.vision.finder import FaceFinder, FinderParts
 from onlooker.web.frames import LiveRecognizer
 from onlooker.web.service import Service
 
@@ -117,7 +119,9 @@ def test_two_hundred_people(empty, visit):
 
 def simple_service(folder, **options):
     """A home of short vectors: ten thousand events of real faces take their time."""
-    recognizer = LiveRecognizer(detect=FINDER.detect, features=FINDER.features, judge=FINDER.judge)
+    short = SimpleNamespace(tag=small_learner().features)
+    parts = FinderParts(FINDER.detect, short, FINDER.judge)
+    recognizer = LiveRecognizer(FaceFinder(parts=parts))
     return Service(
         lambda: Home(folder, new_learner=small_learner),
         lambda home: StrangerBook(home, folder),

@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 
 from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
-from onlooker.core.similarity import squared_distances
+from onlooker.core.similarity import Euclidean, squared_distances
 from onlooker.recognition import enrolment
 from onlooker.recognition.recognizer import FaceRecognizer
 from onlooker.simulation.filming import Truth
 from onlooker.simulation.scenarios import scenario, write_video
 from onlooker.video.sources import frames_from
-from onlooker.vision.detector import YuNet
+from onlooker.vision.finder import FaceFinder, FinderParts
 from onlooker.vision.pixels import PixelFeatures
-from onlooker.vision.quality import Gate
 from onlooker.vision.types import FaceBox, Frame, Refusal
 
 DARK = Refusal("too dark", 3.0, 40.0)
@@ -38,6 +37,7 @@ class Grey:
     """The grey of a face as its only feature."""
 
     tag: str = "grey"
+    distance = Euclidean()
 
     def __call__(self, pixels, box):
         x, y = map(int, box.center)
@@ -46,6 +46,13 @@ class Grey:
 
 def judge(pixels, box):
     return DARK if Grey()(pixels, box)[0] < 0.1 else None
+
+
+def finder_of(detector):
+    return FaceFinder(parts=FinderParts(detector, Grey(), judge))
+
+
+FINDER = finder_of(detect)
 
 
 def scene(*faces):
@@ -58,7 +65,7 @@ def scene(*faces):
 
 def recognizer(**options):
     learner = OnlineHarmonicLearner(HeatKernel(0.03, 1e-4), features="grey")
-    found = FaceRecognizer(learner, detect=detect, features=Grey(), judge=judge, **options)
+    found = FaceRecognizer(learner, FINDER, **options)
     learner.teach(np.array([0.4], np.float32), "ana")
     learner.teach(np.array([0.9], np.float32), "ben")
     return found
@@ -136,7 +143,7 @@ def test_the_face_that_lost_its_name_is_not_learned():
 def test_other_features_than_the_learner_knows_are_refused():
     learner = OnlineHarmonicLearner(HeatKernel(0.03, 1e-4), features="pixels")
     with pytest.raises(OnlookerError, match=r"'pixels'.*'grey'"):
-        FaceRecognizer(learner, detect=detect, features=Grey(), judge=judge)
+        FaceRecognizer(learner, FINDER)
 
 
 def save(path, *faces):
@@ -229,7 +236,7 @@ def watching_pixels():
     pixels = PixelFeatures()
     kernel = HeatKernel(0.025, 1e-8, pixels.distance)
     learner = OnlineHarmonicLearner(kernel, features=pixels.tag)
-    return FaceRecognizer(learner, detect=YuNet(320), features=pixels, judge=Gate())
+    return FaceRecognizer(learner, FaceFinder())
 
 
 def names_in(watched, video):
@@ -269,7 +276,7 @@ def test_a_long_video_is_thinned_out_evenly_and_its_memory_is_bounded(tmp_path, 
         return found
 
     learner = OnlineHarmonicLearner(HeatKernel(0.03, 1e-4), features="grey")
-    watched = FaceRecognizer(learner, detect=looking, features=Grey(), judge=judge)
+    watched = FaceRecognizer(learner, finder_of(looking))
     video = write(tmp_path / "long.mp4", [scene(40 + 2 * step) for step in range(100)])
     assert watched.enrol("ana", [video], faces_per_video=1000) <= 10
     assert len(looked_at) < 50

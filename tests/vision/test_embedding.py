@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from helpers.tiny_onnx import block_means
 from onlooker import OnlookerError
+from onlooker.core.errors import BadValue
 from onlooker.vision.embedding import (
     TEMPLATE,
     CannotAlign,
@@ -149,7 +150,7 @@ def test_landmarks_that_make_no_face(value):
     "picture", [PICTURE[:, :, 0], PICTURE.astype(float), PICTURE[:0], np.zeros((9, 9, 4), np.uint8)]
 )
 def test_pictures_of_another_kind(picture):
-    with pytest.raises(CannotAlign, match="a picture is"):
+    with pytest.raises(BadValue, match="a picture is"):
         aligned(picture, FACE)
 
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from onlooker import OnlookerError
-from onlooker.vision.pixels import PixelFeatures, psi, square_crop
-from onlooker.vision.types import FaceBox, picture
+from onlooker.vision.pixels import PixelFeatures, psi
+from onlooker.vision.types import FaceBox, picture, square_crop
 
 RNG = np.random.default_rng(0)
 PICTURE = cv2.GaussianBlur(RNG.integers(0, 255, (240, 320, 3), dtype=np.uint8), (0, 0), 4)

@@ -264,13 +264,13 @@ def held(service):
     """How much is remembered by camera."""
     recognizer, frame_stats = service.recognizer, service.frame_stats
     return {
-        "tracks": dict(recognizer._tracks._current),
-        "announced": dict(recognizer._announced),
+        "tracks": dict(recognizer._recognizer._tracker._current),
+        "announced": dict(recognizer._recognizer._announced),
         "recent": len(recognizer.recent),
         "views": dict(service.views._newest),
         "counts": dict(frame_stats.counts),
         "seconds": dict(frame_stats.seconds),
-        "lately": dict(frame_stats._lately),
+        "latest": dict(frame_stats._latest),
         "cameras": service.names,
         "listeners": service.broadcast.listeners,
     }

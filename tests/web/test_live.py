@@ -222,10 +222,10 @@ def test_a_picture_of_anything_is_no_server_error(client):
 def test_one_odd_frame_does_not_end_a_camera(service, client, film, monkeypatch):
     see, frames = service.recognizer.see, itertools.count()
 
-    def moody(home, frame):
+    def moody(frame):
         if next(frames) % 2:
             raise RuntimeError("odd")
-        return see(home, frame)
+        return see(frame)
 
     monkeypatch.setattr(service.recognizer, "see", moody)
     client.post(f"{API}/cameras", json={"source": str(film), "name": "door"})

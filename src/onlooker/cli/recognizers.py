@@ -23,13 +23,7 @@ class Workshop:
 
     def recognizer(self, learner: OnlineHarmonicLearner) -> FaceRecognizer:
         """A recognizer around a learner."""
-        return FaceRecognizer(
-            learner,
-            detect=self._finder.detect,
-            features=self._finder.features,
-            judge=self._finder.judge,
-            one_each=self._settings["one_each"],
-        )
+        return FaceRecognizer(learner, self._finder, one_each=self._settings["one_each"])
 
     def learner(self, state: Path | None) -> OnlineHarmonicLearner:
         """The learner that the file keeps, or a new one where there is none."""

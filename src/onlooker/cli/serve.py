@@ -40,7 +40,7 @@ from onlooker.core.errors import BadValue
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.home.home import Home
 from onlooker.home.taught import Register
-from onlooker.recognition.enrolment import Enrolment, Example, people_in
+from onlooker.recognition.enrolment import Enrolment, EnrolmentFace, people_in
 from onlooker.recognition.pipeline import undisturbed
 from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import FaceFinder
@@ -231,12 +231,7 @@ def opened_service(
 
     share_one_heap()
     finder, workshop = finder_from(chosen), Workshop(chosen)
-    recognizer = LiveRecognizer(
-        detect=finder.detect,
-        features=finder.features,
-        judge=finder.judge,
-        one_each=chosen["one_each"],
-    )
+    recognizer = LiveRecognizer(finder, one_each=chosen["one_each"])
     folders = [existing_folder(folder, "recordings") for folder in folders]
     people = _enrolled(finder, workshop, chosen["people"])
     state = Path(chosen["state"]) if chosen["state"] else None
@@ -286,12 +281,12 @@ def _refuse_other_numbers(known: OnlineHarmonicLearner, chosen: Settings, home: 
 
 def _enrolled(
     finder: FaceFinder, workshop: Workshop, folder: str | None
-) -> dict[str, list[Example]]:
+) -> dict[str, list[EnrolmentFace]]:
     """The faces of everybody in the folder; a bad picture is found before the home is changed."""
     if folder is None:
         return {}
     learner = workshop.new_learner()
-    find = Enrolment(finder.detect, finder.features, finder.judge, learner.kernel)
+    find = Enrolment(finder, learner.kernel)
     people = find.everybody(people_in(existing_folder(Path(folder))))
     for name, examples in people.items():
         for example in examples:
@@ -299,7 +294,9 @@ def _enrolled(
     return people
 
 
-def teach(home: Home, people: Mapping[str, Sequence[Example]], register: Register) -> list[str]:
+def teach(
+    home: Home, people: Mapping[str, Sequence[EnrolmentFace]], register: Register
+) -> list[str]:
     """Teach the examples that the home was never taught before; return the names that are left out.
 
     A single face that was dropped because it was wrong is not taught again either.

@@ -1,12 +1,8 @@
 """A camera at its machine: frames become vectors there, and only vectors travel to the site."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from onlooker.cluster.config import CameraConfig
 from onlooker.cluster.messages import SenderReplaced
@@ -16,7 +12,6 @@ from onlooker.core.errors import OnlookerError
 from onlooker.video.addresses import Kind, addresses_of
 from onlooker.video.sources import FrameCounts, FrameStream, frames_from
 from onlooker.vision.finder import FaceFinder
-from onlooker.vision.types import Frame
 
 END_WITHIN = 120.0
 """Seconds for the last faces to be acknowledged."""
@@ -108,15 +103,11 @@ class CameraLoop:
         with frames_from(source, retry_first=self._live) as stream:
             self._stream, self._problem = stream, ""
             for frame in stream:
-                for vector in self._vectors(frame):
+                for face in self._finder.faces(frame.pixels):
+                    if face.vector is None:
+                        continue
                     self._faces += 1
                     if self._live or self._faces > known:
-                        self._sender.put(vector, frame=frame.index, taken=frame.time)
+                        self._sender.put(face.vector, frame=frame.index, taken=frame.time)
                 if self._ending.is_set():
                     break
-
-    def _vectors(self, frame: Frame) -> Iterator[NDArray[np.floating[Any]]]:
-        finder = self._finder
-        for box in finder.detect(frame.pixels):
-            if finder.judge(frame.pixels, box) is None:
-                yield finder.features(frame.pixels, box)

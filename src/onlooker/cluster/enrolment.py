@@ -17,10 +17,8 @@ def labels_of(config: Config) -> list[Label]:
     """The people in the folder of labeled pictures, if there is one; looked at here."""
     if config.people is None:
         return []
-    finder, learner = config.finder, config.learner_config.learner()
-    recognizer = FaceRecognizer(
-        learner, detect=finder.detect, features=finder.features, judge=finder.judge
-    )
+    learner = config.learner_config.learner()
+    recognizer = FaceRecognizer(learner, config.finder)
     if not config.people.is_dir():
         raise BadValue(f"{config.people} is not a folder of people, NAME/*.jpg or NAME.jpg")
     recognizer.enrol_folder(config.people)

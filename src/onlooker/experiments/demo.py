@@ -38,6 +38,7 @@ from onlooker.recognition.sinks import AnnotatedVideo
 from onlooker.simulation.filming import Truth
 from onlooker.simulation.scenarios import scenario
 from onlooker.vision.detector import Detector, YuNet
+from onlooker.vision.finder import FaceFinder, FinderParts
 from onlooker.vision.pixels import PixelFeatures
 from onlooker.vision.quality import Gate
 from onlooker.vision.types import FaceBox, Frame, Pixels, Sighting
@@ -176,9 +177,8 @@ class Watcher:
         kernel = HeatKernel(BANDWIDTH, CUTOFF, self.features.distance)
         learner = OnlineHarmonicLearner(kernel, max_vertices=VERTICES, features=self.features.tag)
         self.detect, self.rival = Once(YuNet(320)), NearestNeighbour(kernel)
-        self.recognizer = FaceRecognizer(
-            learner, detect=self.detect, features=self.features, judge=Gate()
-        )
+        parts = FinderParts(self.detect, self.features, Gate())
+        self.recognizer = FaceRecognizer(learner, FaceFinder(parts=parts))
         self.taught: Counter[str] = Counter()
 
     def watch(

@@ -1,65 +1,152 @@
-"""Frames in, sightings out: the recognizer of Section 2.2 around the online learner."""
+"""Frames in, sightings out: the recognizer of Section 2.2 around the online learner.
 
-from collections.abc import Iterable, Mapping, Sequence
+    pixels -> boxes -> gate -> vectors -> observe -> tracks -> sightings
+
+`watch` runs it around a learner, `serve` around a home, where every face that is learned is an
+event on the disk. Both get the same names for the same frames.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple, Protocol
 
 from onlooker.core.errors import BadValue
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Prediction
-from onlooker.recognition.enrolment import (
-    FACES_PER_VIDEO,
-    Detect,
-    Enrolment,
-    Features,
-    Judge,
-    people_in,
-)
-from onlooker.vision.tracking import Track, Tracker
-from onlooker.vision.types import FaceBox, Frame, Pixels, Refusal, Sighting
+from onlooker.home.home import Home
+from onlooker.recognition.enrolment import FACES_PER_VIDEO, Enrolment, people_in
+from onlooker.vision.finder import FaceFinder
+from onlooker.vision.tracking import Tracker
+from onlooker.vision.types import FaceBox, Frame, MeasuredFace, Pixels, Sighting, Vector
+
+ANNOUNCED = 1000
+"""Tracks whose announced name is remembered, so that the home records each name of a track once."""
+
+
+class Strangers(Protocol):
+    """Where faces go that nobody has a name for."""
+
+    def met(
+        self,
+        vector: Vector,
+        *,
+        camera: str,
+        frame: int,
+        picture: Callable[[], bytes],
+        quality: float,
+    ) -> int:
+        """A face that the learner does not know, and has not learned: the card it goes to."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recognition:
+    """One face of a frame, and all that came of it."""
+
+    face: MeasuredFace
+    sighting: Sighting
+    vertex: int | None
+    """The vertex of the home that stands for the face, if it was learned."""
+    card: int | None
+    """The card of the stranger it went to."""
+
+
+class RecognizedFrame(NamedTuple):
+    """The faces of a frame, the largest first, and the seconds that each stage took."""
+
+    faces: list[Recognition]
+    detect_seconds: float
+    measure_seconds: float
+    learn_seconds: float
+
+
+class _Answer(NamedTuple):
+    prediction: Prediction | None = None
+    vertex: int | None = None
+    card: int | None = None
 
 
 class FaceRecognizer:
-    """A learner that looks at pictures: detect, judge, measure, observe, follow.
+    """Names the faces in the frames of cameras, and learns from them.
 
     With `one_each`, two faces in one frame are two people: of two that get the same name only the
-    surer keeps it, and the other is neither named nor learned.
+    surer one has it, and the other is neither named nor learned. `strangers` is given every good
+    face that a home does not know.
     """
 
     def __init__(
         self,
-        learner: OnlineHarmonicLearner,
+        learner: OnlineHarmonicLearner | Home,
+        finder: FaceFinder,
         *,
-        detect: Detect,
-        features: Features,
-        judge: Judge,
-        tracks: Tracker | None = None,
+        tracker: Tracker | None = None,
         one_each: bool = False,
+        strangers: Strangers | None = None,
     ) -> None:
-        if learner.features != features.tag:
+        self._knowledge = learner
+        self._home = learner if isinstance(learner, Home) else None
+        if self.learner.features != finder.features.tag:
             raise BadValue(
-                f"this learner was built with features {learner.features!r}, "
-                f"the recognizer makes {features.tag!r}; start a new learner or change the features"
+                f"this learner was built with features {self.learner.features!r}, the recognizer "
+                f"makes {finder.features.tag!r}; start a new learner or change the features"
             )
-        self.learner, self.one_each = learner, one_each
-        self._detect, self._features, self._judge = detect, features, judge
-        self._tracks = tracks or Tracker()
+        self.finder, self.one_each = finder, one_each
+        self._tracker, self._strangers = tracker or Tracker(), strangers
+        self._announced: OrderedDict[tuple[str, int], str | None] = OrderedDict()
+
+    @property
+    def learner(self) -> OnlineHarmonicLearner:
+        """What it knows now; a home may replace its learner, after an undo for instance."""
+        return self._knowledge.learner if isinstance(self._knowledge, Home) else self._knowledge
+
+    # ---- recognizing
 
     def see(self, frame: Frame, *, learn: bool = True) -> list[Sighting]:
         """Name every face in a frame, and learn from those that were good enough."""
-        boxes = list(self._detect(frame.pixels))
-        refusals = [self._judge(frame.pixels, box) for box in boxes]
-        answers = self._answers(frame.pixels, boxes, refusals, learn=learn)
-        tracks = self._tracks.follow(frame.camera, frame.index, boxes)
-        for track, answer in zip(tracks, answers, strict=True):
-            if answer is not None:
-                track.votes.append(answer.label)
-        return [
-            self._sighting(frame, *columns)
-            for columns in zip(tracks, boxes, answers, refusals, strict=True)
-        ]
+        return [each.sighting for each in self.recognize(frame, learn=learn).faces]
+
+    def recognize(self, frame: Frame, *, learn: bool = True) -> RecognizedFrame:
+        """The same, with all that came of each face."""
+        began = time.perf_counter()
+        boxes = self.finder.detect(frame.pixels)
+        detected = time.perf_counter()
+        faces = [self.finder.measure(frame.pixels, box) for box in boxes]
+        measured = time.perf_counter()
+        answers = self._answers(frame, faces, learn=learn)
+        learned = time.perf_counter()
+        tracks = self._tracker.follow(frame.camera, frame.index, boxes)
+        found = []
+        for track, face, (prediction, vertex, card) in zip(tracks, faces, answers, strict=True):
+            if prediction is not None:
+                track.votes.append(prediction.label)
+            where = frame.camera, frame.index, frame.time, track.number, face.box
+            sighting = Sighting(*where, track.name, prediction, face.refusal)
+            self._announce(sighting)
+            found.append(Recognition(face, sighting, vertex, card))
+        return RecognizedFrame(found, detected - began, measured - detected, learned - measured)
+
+    def clear_votes(self) -> None:
+        """The learner was corrected or taught: what it said before does not count any more."""
+        self._tracker.clear_votes()
+
+    def forget(self, name: str) -> None:
+        """Remember of no track that it was announced by this name."""
+        for track in [track for track, known in self._announced.items() if known == name]:
+            del self._announced[track]
+
+    def camera_removed(self, camera: str) -> None:
+        """Drop the tracks of a camera."""
+        self._tracker.camera_removed(camera)
+        for track in [track for track in self._announced if track[0] == camera]:
+            del self._announced[track]
+
+    # ---- teaching
+
+    def teach(self, pixels: Pixels, box: FaceBox, name: str) -> None:
+        """Label one face that was seen."""
+        self._knowledge.teach(self.finder.features(pixels, box), name)
 
     def enrol(
         self,
@@ -71,8 +158,8 @@ class FaceRecognizer:
         """Teach a name from pictures with exactly one face each, and from videos; how many faces.
 
         Of a video, frames with exactly one good face count, and the faces that differ most are
-        taught, among those that are linked to most of it. All files are looked at before anything
-        is taught: a bad one leaves no trace.
+        taught, among those that are linked to most of it. All files are read before anything is
+        taught: a bad one leaves no trace.
         """
         people = {name: [Path(file) for file in files]}
         return self._enrol(people, faces_per_video)[name]
@@ -86,73 +173,86 @@ class FaceRecognizer:
         """
         return self._enrol(people_in(folder), faces_per_video)
 
-    def teach(self, pixels: Pixels, box: FaceBox, name: str) -> None:
-        """Label one face that was seen."""
-        self.learner.teach(self._features(pixels, box), name)
-
     def _enrol(self, people: Mapping[str, Sequence[Path]], faces_per_video: int) -> dict[str, int]:
         """Into a learner of its own first: what is wrong is found before this one is changed."""
         learner = self.learner
-        find = Enrolment(self._detect, self._features, self._judge, learner.kernel, faces_per_video)
+        examples = Enrolment(self.finder, learner.kernel, faces_per_video).everybody(people)
         taught = OnlineHarmonicLearner(learner.kernel, sink=learner.sink, features=learner.features)
-        found = find.everybody(people)
-        for name, examples in found.items():
-            for example in examples:
-                taught.teach(example.vector, name)
-        learner.merge(taught)
-        return {name: len(examples) for name, examples in found.items()}
+        for name, faces in examples.items():
+            for face in faces:
+                taught.teach(face.vector, name)
+        self._knowledge.merge(taught)
+        return {name: len(faces) for name, faces in examples.items()}
+
+    # ---- one frame
 
     def _answers(
-        self,
-        pixels: Pixels,
-        boxes: Sequence[FaceBox],
-        refusals: Sequence[Refusal | None],
-        *,
-        learn: bool,
-    ) -> list[Prediction | None]:
-        vectors = [
-            self._features(pixels, box) if refusal is None else None
-            for box, refusal in zip(boxes, refusals, strict=True)
-        ]
-        ask = self.learner.observe if learn else self.learner.predict
-        good = [at for at, vector in enumerate(vectors) if vector is not None]
-        answers: list[Prediction | None] = [None] * len(boxes)
-        losers = self._losers([(at, vectors[at]) for at in good]) if self.one_each else {}
-        for at in good:
-            vector = vectors[at]
-            if at in losers:
-                answers[at] = losers[at]
-            elif vector is not None:
-                answers[at] = ask(vector)
+        self, frame: Frame, faces: Sequence[MeasuredFace], *, learn: bool
+    ) -> list[_Answer]:
+        """What the learner says of each face; nothing of one that was refused."""
+        losers = self._losers(faces) if self.one_each else {}
+        answers = []
+        for at, face in enumerate(faces):
+            if face.vector is None or at in losers:
+                answers.append(_Answer(losers.get(at)))
+            elif learn:
+                answers.append(self._observe(frame, face, face.vector))
+            else:
+                answers.append(_Answer(self._knowledge.predict(face.vector)))
         return answers
 
-    def _losers(
-        self, faces: Sequence[tuple[int, NDArray[np.float32] | None]]
-    ) -> dict[int, Prediction]:
-        """The faces whose name a surer face in the same frame has, as nobody."""
-        guesses = {at: self.learner.predict(vector) for at, vector in faces if vector is not None}
-        best: dict[str, int] = {}
+    def _observe(self, frame: Frame, face: MeasuredFace, vector: Vector) -> _Answer:
+        """Learn from a good face; where there is a home, on the disk and with a picture."""
+        home = self._home
+        if home is None:
+            return _Answer(self.learner.observe(vector))
+        camera, index, before = frame.camera, frame.index, home.sequence
+        prediction = home.observe(vector, camera=camera, frame=index, picture=face.png)
+        vertex = _standing(home, prediction.vertex) if home.sequence != before else None
+        card = None
+        if prediction.label is None and self._strangers is not None:
+            card = self._strangers.met(
+                vector, camera=camera, frame=index, picture=face.png, quality=float(face.box.area)
+            )
+        return _Answer(prediction, vertex, card)
+
+    def _losers(self, faces: Sequence[MeasuredFace]) -> dict[int, Prediction]:
+        """The faces whose name a surer face of the same frame has (or an earlier, on a tie)."""
+        guesses = {
+            at: self._knowledge.predict(face.vector)
+            for at, face in enumerate(faces)
+            if face.vector is not None
+        }
+        best: dict[str, tuple[float, int]] = {}
         for at, guess in guesses.items():
-            if guess.label is None:
-                continue
-            rival = best.get(guess.label)
-            score = guess.scores[guess.label]
-            if rival is None or score > guesses[rival].scores[guess.label]:
-                best[guess.label] = at
+            if guess.label is not None:
+                mine = guess.scores[guess.label], -at
+                best[guess.label] = max(mine, best.get(guess.label, mine))
         return {
             at: Prediction(None, guess.scores, guess.sink, None)
             for at, guess in guesses.items()
-            if guess.label is not None and best[guess.label] != at
+            if guess.label is not None and best[guess.label][1] != -at
         }
 
-    def _sighting(
-        self,
-        frame: Frame,
-        track: Track,
-        box: FaceBox,
-        answer: Prediction | None,
-        refusal: Refusal | None,
-    ) -> Sighting:
-        name = track.name
-        where = (frame.camera, frame.index, frame.time)
-        return Sighting(*where, track.number, box, name, answer, refusal)
+    def _announce(self, sighting: Sighting) -> None:
+        """Have the home record a sighting whenever a track gets a name, or another one."""
+        if self._home is None:
+            return
+        track = sighting.camera, sighting.track
+        known = self._announced.pop(track, None)
+        self._announced[track] = sighting.name
+        if len(self._announced) > ANNOUNCED:
+            self._announced.popitem(last=False)
+        if sighting.name is not None and sighting.name != known:
+            vertex = sighting.answer.vertex if sighting.answer else None
+            self._home.record_sighting(
+                camera=sighting.camera, frame=sighting.frame, name=sighting.name, vertex=vertex
+            )
+
+
+def _standing(home: Home, vertex: int | None) -> int | None:
+    """The vertex that stands for a face just learned: its own may have been merged at once."""
+    merged = home.learner.changes().merged
+    while vertex is not None and vertex in merged:
+        vertex = merged[vertex]
+    return vertex

@@ -12,7 +12,7 @@ from onlooker.core.checks import as_number
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import Euclidean
 from onlooker.vision.models import ModelError, Recipe, find_model, recipe_for
-from onlooker.vision.types import FaceBox, Pixels
+from onlooker.vision.types import FaceBox, Pixels, Refusal
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -30,12 +30,18 @@ TEMPLATE = np.array(
 """Where ArcFace has the five landmarks in 112 x 112. The first is the eye on the left of the
 picture, which is the person's right eye: the order of FaceBox."""
 
+LEAST_SPREAD = 1e-6
+"""Squared distance of five landmarks from their middle, in pixels; nearer ones are one point."""
 LARGEST = 2**31
 """Bytes of an ONNX file: the format itself ends there."""
 
 
 class CannotAlign(BadValue):
-    """A face without five usable landmarks."""
+    """A face without five usable landmarks; `refusal` says the same as a gate would."""
+
+    def __init__(self, message: str, refusal: Refusal) -> None:
+        super().__init__(message)
+        self.refusal = refusal
 
 
 class EmbeddingFeatures:
@@ -111,13 +117,14 @@ def aligned(pixels: Pixels, box: FaceBox) -> Pixels:
     (112, 112, 3)
     """
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
-        raise CannotAlign(
+        raise BadValue(
             f"a picture is rows x columns x 3 bytes, got {pixels.dtype} of shape {pixels.shape}"
         )
     if len(box.landmarks) != len(TEMPLATE):
         raise CannotAlign(
             f"an embedding needs the five landmarks of a face, this box has {len(box.landmarks)}; "
-            "use a detector that finds them (YuNet does, Haar does not)"
+            "use a detector that finds them (YuNet does, Haar does not)",
+            Refusal("too few landmarks", len(box.landmarks), len(TEMPLATE)),
         )
     face = cv2.warpAffine(pixels, similarity(box.landmarks), (112, 112), flags=cv2.INTER_LINEAR)
     return np.asarray(face, dtype=np.uint8)
@@ -135,8 +142,11 @@ def similarity(landmarks: ArrayLike) -> NDArray[np.float64]:
     here, there = np.asarray(landmarks, dtype=np.float64) @ (1, 1j), TEMPLATE @ (1, 1j)
     from_center = here - here.mean()
     spread = np.vdot(from_center, from_center).real
-    if not 1e-6 < spread < np.inf:
-        raise CannotAlign(f"five landmarks that make no face: {landmarks!r}")
+    if not LEAST_SPREAD < spread < np.inf:
+        raise CannotAlign(
+            f"five landmarks that make no face: {landmarks!r}",
+            Refusal("landmarks make no face", float(spread), LEAST_SPREAD),
+        )
     a = np.vdot(from_center, there) / spread
     b = there.mean() - a * here.mean()
     return np.array([[a.real, -a.imag, b.real], [a.imag, a.real, b.imag]])

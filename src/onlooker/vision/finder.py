@@ -1,32 +1,77 @@
-"""Which detector and which features look at a picture: told by a few words, built where needed."""
+"""A picture in, measured faces out: the one place where faces are detected, judged and measured.
 
-from dataclasses import astuple, dataclass
+A face is found by the detector, refused by the gate where it is too poor, and turned into a vector
+by the features. Which parts do that is described in a few words, so that a finder can be sent to
+another process; the parts themselves (networks, working memory of OpenCV) are built there, on first
+use.
+"""
+
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, Protocol
 
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import Cosine, Distance, Euclidean
 from onlooker.vision.detector import Detector, Haar, YuNet
-from onlooker.vision.embedding import EmbeddingFeatures
+from onlooker.vision.embedding import CannotAlign, EmbeddingFeatures
 from onlooker.vision.pixels import PixelFeatures
 from onlooker.vision.quality import Gate
+from onlooker.vision.types import FaceBox, MeasuredFace, Pixels, Refusal, Vector
+
+
+class Judge(Protocol):
+    """Decides whether a face is good enough to be measured."""
+
+    def __call__(self, pixels: Pixels, box: FaceBox, /) -> Refusal | None:
+        """Why not, or None."""
+
+
+class Features(Protocol):
+    """From a face to a vector; the tag tells features apart."""
+
+    @property
+    def tag(self) -> str:
+        """What the learner remembers of the features it was built with."""
+
+    @property
+    def distance(self) -> Distance:
+        """The distance these vectors are made for."""
+
+    def __call__(self, pixels: Pixels, box: FaceBox, /) -> Vector:
+        """The vector of the face in a box."""
+
+
+class FinderParts(NamedTuple):
+    """What a finder works with, ready to use."""
+
+    detect: Detector
+    features: Features
+    judge: Judge
 
 
 @dataclass(frozen=True)
 class FaceFinder:
-    """A description that travels between processes; the parts are built once, on first use.
+    """Finds, judges and measures the faces of a picture.
 
-    >>> FaceFinder().features.tag
-    'pixels/96/1.5/0.35'
+    The fields are a description, which can be pickled and compared; `detect`, `features` and
+    `judge` are built from it on first use. Ready `parts` take their place where they are given,
+    and must be able to travel themselves if the finder is to.
+
+    >>> import numpy as np
+    >>> finder = FaceFinder(detector="haar", size=None)
+    >>> finder.faces(np.zeros((480, 640, 3), np.uint8)), finder.features.tag
+    ([], 'pixels/96/1.5/0.35')
     """
 
     detector: Literal["yunet", "haar"] = "yunet"
     size: int | None = 320
-    """Longer side in pixels at which faces are looked for; None looks at the picture as it is."""
+    """Longer side, in pixels, at which faces are detected; None leaves the picture as it is."""
     kind: Literal["pixels", "embedding"] = "pixels"
     model: str | None = None
     """Of an embedding: a name or a file."""
     min_size: float = 24
+    """Shorter side, in pixels, of the smallest face that is measured."""
+    parts: FinderParts | None = None
 
     def __post_init__(self) -> None:
         if self.detector not in ("yunet", "haar") or self.kind not in ("pixels", "embedding"):
@@ -38,26 +83,46 @@ class FaceFinder:
             raise BadValue("an embedding needs landmarks, which haar does not find: use yunet")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return FaceFinder, astuple(self)  # the words travel, not what was built of them
+        # The description travels, not what was built from it.
+        words = self.detector, self.size, self.kind, self.model, self.min_size
+        return FaceFinder, (*words, self.parts)
+
+    def faces(self, pixels: Pixels) -> list[MeasuredFace]:
+        """Every face in a picture, the largest first."""
+        return [self.measure(pixels, box) for box in self.detect(pixels)]
+
+    def measure(self, pixels: Pixels, box: FaceBox) -> MeasuredFace:
+        """The face in a box: its vector, or why it has none."""
+        refusal = self.judge(pixels, box)
+        if refusal is not None:
+            return MeasuredFace(pixels, box, refusal, None)
+        try:
+            return MeasuredFace(pixels, box, None, self.features(pixels, box))
+        except CannotAlign as error:
+            return MeasuredFace(pixels, box, error.refusal, None)
 
     @cached_property
     def detect(self) -> Detector:
-        """Finds the faces."""
+        """Finds the boxes of faces."""
+        if self.parts is not None:
+            return self.parts.detect
         return YuNet(self.size) if self.detector == "yunet" else Haar(self.size)
 
     @cached_property
-    def features(self) -> PixelFeatures | EmbeddingFeatures:
+    def features(self) -> Features:
         """Turns a face into a vector."""
+        if self.parts is not None:
+            return self.parts.features
         return PixelFeatures() if self.kind == "pixels" else EmbeddingFeatures(self.model)
 
     @cached_property
-    def judge(self) -> Gate:
+    def judge(self) -> Judge:
         """Refuses poor faces."""
-        return Gate(min_size=self.min_size)
+        return Gate(min_size=self.min_size) if self.parts is None else self.parts.judge
 
     @property
     def tag(self) -> str:
-        """All that decides what comes out."""
+        """All that decides which faces and vectors come out."""
         return f"{self.detector}/{self.size}/{self.judge}/{self.features.tag}"
 
 

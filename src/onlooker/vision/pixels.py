@@ -27,7 +27,7 @@ from onlooker.core.checks import Floats, Rows
 from onlooker.core.errors import BadVector, WrongVectorLength
 from onlooker.core.similarity import squared_norms
 from onlooker.core.sketch import Sketch, remainder
-from onlooker.vision.types import FaceBox, Pixels
+from onlooker.vision.types import FaceBox, Pixels, square_crop
 
 DARKEST = 1e-3
 """Mean intensity (of 1) below which a picture is black: dividing by it would blow up noise."""
@@ -151,10 +151,6 @@ def _block_sums(rows: Floats, side: int, count: int) -> Floats:
     return sums
 
 
-THUMBNAIL = 96
-"""Largest side of the picture that is kept of a face."""
-
-
 @dataclass(frozen=True)
 class PixelFeatures:
     """Grey, square, smoothed, histogram-equalised pixels, weighted by the root of psi.
@@ -200,38 +196,3 @@ class PixelFeatures:
     @cached_property
     def _roots(self) -> NDArray[np.float64]:
         return np.sqrt(psi(self.side, self.spread))
-
-
-def square_crop(pixels: Pixels, box: FaceBox) -> Pixels:
-    """The square of side max(width, height) around the box; its border repeats at the edges.
-
-    >>> import numpy as np
-    >>> square_crop(np.zeros((50, 50, 3), np.uint8), FaceBox(-10, -10, 30, 40)).shape
-    (40, 40, 3)
-    """
-    side = max(1, round(max(box.width, box.height)))
-    x, y = box.center
-    left, top = round(x - side / 2), round(y - side / 2)
-    height, width = pixels.shape[:2]
-    if top >= height or left >= width or top + side <= 0 or left + side <= 0:
-        raise BadVector(f"the box {box} lies outside the picture of {width} x {height} pixels")
-    inside = pixels[max(top, 0) : top + side, max(left, 0) : left + side]
-    above, before = max(-top, 0), max(-left, 0)
-    below, behind = max(top + side - height, 0), max(left + side - width, 0)
-    if above or below or before or behind:  # padding is slow, and rarely needed
-        return np.pad(inside, ((above, below), (before, behind), (0, 0)), mode="edge")
-    return np.ascontiguousarray(inside)
-
-
-def thumbnail(pixels: Pixels, box: FaceBox) -> Pixels:
-    """A face in a small picture of its own, which does not hold on to the whole one."""
-    crop = square_crop(pixels, box)
-    if crop.shape[0] <= THUMBNAIL:
-        return crop.copy()
-    shrunk = cv2.resize(crop, (THUMBNAIL, THUMBNAIL), interpolation=cv2.INTER_AREA)
-    return np.asarray(shrunk, dtype=np.uint8)
-
-
-def lossless(picture: Pixels) -> bytes:
-    """A picture as PNG."""
-    return cv2.imencode(".png", picture)[1].tobytes()

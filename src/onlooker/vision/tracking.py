@@ -83,14 +83,14 @@ class Tracker:
         self._current[camera] = result + waiting
         return result
 
-    def ask_again(self) -> None:
+    def clear_votes(self) -> None:
         """Start all votes anew: the learner was corrected, and would not say the same again."""
         for tracks in self._current.values():
             for track in tracks:
                 track.votes.clear()
 
     def camera_removed(self, camera: str) -> None:
-        """A camera is gone, and its tracks with it."""
+        """Drop the tracks of a camera."""
         self._current.pop(camera, None)
 
     def _start(self, box: FaceBox) -> Track:

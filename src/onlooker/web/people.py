@@ -19,7 +19,8 @@ from onlooker.home.people import merge, rename
 from onlooker.home.retention import ForgetReceipt
 from onlooker.strangers.book import StrangerBook
 from onlooker.strangers.cards import Card
-from onlooker.web.frames import MeasuredFace, RecentFace
+from onlooker.vision.types import MeasuredFace
+from onlooker.web.frames import RecentFace
 
 
 @dataclass(frozen=True, slots=True)

@@ -335,7 +335,7 @@ class Result(Model):
             time=result.time,
             faces=[Seen.of(*column) for column in columns],
             learned=result.learned,
-            seconds=Seconds(**result.seconds),
+            seconds=Seconds(**result.seconds._asdict()),
         )
 
 

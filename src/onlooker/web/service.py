@@ -26,11 +26,9 @@ from onlooker.web.cameras import (
     NotKept,
     as_camera_name,
 )
-from onlooker.web.frame_stats import FrameStats
-from onlooker.web.frames import FrameResult, LiveRecognizer
+from onlooker.web.frames import FrameResult, FrameStats, FrameView, LatestViews, LiveRecognizer
 from onlooker.web.home_thread import WAITING, Busy, HomeThread, Stopped
 from onlooker.web.people import Deeds, People
-from onlooker.web.views import FrameView, LatestViews
 
 
 @dataclass(slots=True)
@@ -116,7 +114,8 @@ class Service:
         self, open_home: Callable[[], Home], open_visitors: Callable[[Home], StrangerBook]
     ) -> Iterator[Home]:
         with open_home() as home, open_visitors(home) as visitors:
-            self.recognizer.strangers = self.people.visitors = visitors
+            self.people.visitors = visitors
+            self.recognizer.start(home, visitors)
             self.facts = Facts.of(home)
             yield home
 
@@ -125,7 +124,7 @@ class Service:
 
     def _changed(self, forgotten: str | None) -> None:
         """Of the faces on the screens, ask again; of somebody forgotten, show no name either."""
-        self.recognizer.changed(forgotten)
+        self.recognizer.corrected(forgotten)
         if forgotten is not None:
             self.views.clear()
 
@@ -156,7 +155,7 @@ class Service:
         """The same, with all that is known of each face."""
         recognizer, begun = self.recognizer, time.perf_counter()
         result = self.home_thread.submit(
-            lambda home: recognizer.see(home, frame), patience=PATIENCE
+            lambda home: recognizer.see(frame), patience=PATIENCE
         ).result()
         self.frame_stats.add(result, time.perf_counter() - begun)
         view = FrameView(frame, result)

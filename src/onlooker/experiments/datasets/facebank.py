@@ -20,7 +20,6 @@ from onlooker.core.files import replace_file
 from onlooker.experiments.datasets.manifest import Picture, refuse
 from onlooker.experiments.parallel import spread
 from onlooker.video.image_files import read_picture
-from onlooker.vision.embedding import CannotAlign
 from onlooker.vision.finder import FaceFinder
 from onlooker.vision.models import cache_folder
 from onlooker.vision.types import FaceBox, Pixels
@@ -127,17 +126,9 @@ def _with_surroundings(crop: Pixels) -> Pixels:
 
 
 def _faces(pixels: Pixels, finder: FaceFinder) -> list[BankedFace]:
-    faces = []
-    for box in finder.detect(pixels):
-        refusal = finder.judge(pixels, box)
-        words, vector = str(refusal or ""), None
-        if refusal is None:
-            try:
-                vector = finder.features(pixels, box)
-            except CannotAlign as error:
-                words = str(error)
-        faces.append(BankedFace(box, words, vector))
-    return faces
+    return [
+        BankedFace(face.box, str(face.refusal or ""), face.vector) for face in finder.faces(pixels)
+    ]
 
 
 def _write(file: Path, found: Sequence[Sequence[BankedFace]]) -> None:

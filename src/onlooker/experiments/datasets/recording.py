@@ -24,8 +24,9 @@ import numpy as np
 from onlooker.core.checks import as_number
 from onlooker.core.errors import BadValue
 from onlooker.experiments.datasets.manifest import COLUMNS, MANIFEST, read_dataset
-from onlooker.recognition.enrolment import Detect, Judge
 from onlooker.recognition.pipeline import undisturbed
+from onlooker.vision.detector import Detector
+from onlooker.vision.finder import Judge
 from onlooker.vision.tracking import Tracker
 from onlooker.vision.types import FaceBox, Frame, Pixels
 
@@ -173,7 +174,7 @@ class Recorder:
         self,
         folder: Path,
         *,
-        detect: Detect,
+        detect: Detector,
         judge: Judge,
         ask: Ask,
         recording: str = "recorded",

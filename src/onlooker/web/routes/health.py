@@ -148,7 +148,7 @@ def health_routes(service: Service) -> APIRouter:
         """How much is known, in a few numbers."""
 
         def act(home: Home) -> schemas.Summary:
-            known = service.recognizer.stock.counted(home)
+            known = service.recognizer.known()
             return schemas.Summary(
                 people=len(home.learner.names),
                 labeled=known.labeled,

@@ -13,10 +13,10 @@ from fastapi.responses import StreamingResponse
 from onlooker.core.errors import NotFound, OnlookerError
 from onlooker.vision.types import Frame
 from onlooker.web.broadcast import Subscription
+from onlooker.web.frames import FrameView
 from onlooker.web.requests import decoded
 from onlooker.web.schemas import Problem, Result
 from onlooker.web.service import RESULTS, Service, live
-from onlooker.web.views import FrameView
 
 BOUNDARY = "onlooker-frame"
 HEARTBEAT = 10.0

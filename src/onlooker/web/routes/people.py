@@ -137,7 +137,8 @@ def face_routes(service: Service) -> APIRouter:
 
 def asking_routes(service: Service) -> APIRouter:
     """Questions that change nothing."""
-    routes, people, recognizer = APIRouter(tags=["questions"]), service.people, service.recognizer
+    routes, people = APIRouter(tags=["questions"]), service.people
+    finder = service.recognizer.finder
 
     @routes.post("/recognize", responses=problems(422), openapi_extra=UPLOAD)
     async def recognize(request: Request) -> list[schemas.Answer]:
@@ -151,7 +152,7 @@ def asking_routes(service: Service) -> APIRouter:
                     None if face.vector is None else home.predict(face.vector),
                     face.refusal,
                 )
-                for face in recognizer.faces(pixels)
+                for face in finder.faces(pixels)
             ]
 
         return await call_home(service, act)
@@ -167,7 +168,7 @@ def asking_routes(service: Service) -> APIRouter:
                     box=schemas.Box.model_validate(face.box),
                     why=None if face.vector is None else explained(people, home, face.vector),
                 )
-                for face in recognizer.faces(pixels)
+                for face in finder.faces(pixels)
             ]
 
         return await call_home(service, act)
