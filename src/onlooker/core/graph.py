@@ -25,12 +25,12 @@ FREE = -2
 Kind = Literal["new", "absorbed", "merged", "dropped", "labeled", "unlabeled"]
 
 
-class Event(NamedTuple):
-    """One change: a vertex was new, absorbed an example, was merged, dropped or relabeled."""
+class GraphEvent(NamedTuple):
+    """One change: a vertex was added, absorbed an example, was merged, dropped or relabeled."""
 
     kind: Kind
     slot: int
-    """-1 for a vertex that was merged as soon as it came."""
+    """-1 for a vertex that was merged before it was stored."""
     vertex: int
     into_slot: int = -1
     into_vertex: int = -1
@@ -38,12 +38,23 @@ class Event(NamedTuple):
     """How many examples a new vertex stands for, or how many were absorbed."""
 
 
-class Near(NamedTuple):
-    """The vertices connected to a vector: slots in order, squared distances, similarities."""
+class Neighbours(NamedTuple):
+    """The vertices connected to a vector, in slot order."""
 
     slots: Slots
     squared: Floats
+    """Squared distances."""
     weights: Floats
+    """Similarities."""
+    unlabeled: int = 0
+    """How many of them are unlabeled; these come first."""
+    nearest: int | None = None
+    """The slot of the nearest, the oldest on a tie."""
+    absorber: int | None = None
+    """The nearest again, if it is at distance 0 or closer than R: it would absorb the vector."""
+
+
+NO_NEIGHBOURS = Neighbours(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
 
 
 class Graph:
@@ -66,8 +77,10 @@ class Graph:
         self.to_labels: Floats = np.zeros((0, 0))
         """Similarities of unlabeled vertices to labeled ones, a column each."""
         self.columns: Slots = np.zeros(0, dtype=np.intp)
-        """The columns in use, the oldest label first."""
-        self.log: list[Event] = []
+        """The columns in use, the oldest labeled vertex first."""
+        self.column_labels: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+        """The label of each of them."""
+        self.log: list[GraphEvent] = []
         """What has changed since the owner last emptied it."""
         self._squared: Floats = np.zeros((0, 0))
         self._squared_to_labels: Floats = np.zeros((0, 0))
@@ -83,10 +96,10 @@ class Graph:
         """Slots of all vertices."""
         return slots_where(self.label != FREE)
 
-    @property
-    def column_labels(self) -> NDArray[np.intp]:
-        """The labels of the columns in use, the oldest first."""
-        return self.label[self.rows + self.columns]
+    def slot_of(self, vertex: int) -> int | None:
+        """The slot of the vertex with this id; None if there is none."""
+        slots = slots_where(self.ids == vertex)
+        return int(slots[0]) if len(slots) and vertex >= 0 else None
 
     def unlabeled(self) -> list[int]:
         """Slots of the unlabeled vertices, oldest first."""
@@ -94,37 +107,27 @@ class Graph:
         return [int(slot) for slot in slots[np.argsort(self.ids[slots])]]
 
     def query(self, vector: Rows) -> Query:
-        """Prepare a vector for near and add, and have room for it."""
+        """Prepare a vector for `neighbours` and `add`, and reserve a slot for it."""
         self.reserve(self.unlabeled_count + 1, len(self.columns) + 1)
         return self.vectors.query(vector)
 
-    def near(self, query: Query) -> Near:
-        """The vertices that a vector is connected to."""
-        # The exponential decides who is connected; the reach a little beyond only finds them.
+    def neighbours(self, query: Query, radius: float = 0.0) -> Neighbours:
+        """The vertices that a vector is connected to, and which of them absorbs it within R."""
+        # The similarity decides which are connected; the search only has to find all of those,
+        # and so it goes a little farther than the distance at which the cutoff is reached.
         slots, squared = self.vectors.near(query, self._reach * (1 + 1e-9))
         weights = self.kernel.heat(squared)
         connected = weights >= self.kernel.cutoff
-        if connected.all():
-            return Near(slots, squared, weights)
-        return Near(slots[connected], squared[connected], weights[connected])
-
-    def nearest(self, near: Near, closer_than: float) -> int | None:
-        """The nearest of them (the oldest on a tie) that is at distance 0 or closer than that."""
-        if not len(near.slots):
-            return None
-        smallest = near.squared.min()
-        # Distances, not squares: a radius that is the root of a square would not square back.
-        if smallest > 0 and np.sqrt(smallest) >= closer_than:
-            return None
-        tied = near.slots[near.squared == smallest]
-        return int(tied[self.ids[tied].argmin()])
-
-    def split(self, near: Near) -> int:
-        """Where in it the labeled vertices begin."""
-        return int(near.slots.searchsorted(self.rows))
+        if not connected.all():
+            slots, squared, weights = slots[connected], squared[connected], weights[connected]
+        if not len(slots):
+            return NO_NEIGHBOURS
+        unlabeled = int(slots.searchsorted(self.rows))
+        nearest, absorber = self._nearest_of(slots, squared, radius)
+        return Neighbours(slots, squared, weights, unlabeled, nearest, absorber)
 
     def gap(self, first: int, second: int) -> float:
-        """The distance of two vertices."""
+        """The distance between two vertices."""
         measured = self.vectors.measure(self.vectors.stored(first), np.array([second]))
         return float(np.sqrt(measured[0]))
 
@@ -155,7 +158,9 @@ class Graph:
         slots, squared = self.vectors.near(self.vectors.stored(slot), radius * (1 + 1e-9))
         elder = (self.ids[slots] < self.ids[slot]) | (self.label[slots] >= 0)
         elder &= slots != slot
-        return self.nearest(Near(slots[elder], squared[elder], squared[elder]), radius)
+        if not elder.any():
+            return None
+        return self._nearest_of(slots[elder], squared[elder], radius)[1]
 
     def survivor(self, first: int, second: int) -> tuple[int, int]:
         """Which of two stays and which goes: labeled, then heavier, then older stays."""
@@ -168,7 +173,10 @@ class Graph:
     # ---- changing
 
     def reserve(self, unlabeled: int, labeled: int) -> None:
-        """Have room for so many vertices. Slots of labels may move: never between near and add."""
+        """Have at least that many slots of each kind.
+
+        Slots of labeled vertices may move, so never call it between `neighbours` and `add`.
+        """
         extra = unlabeled - self.rows
         if extra > 0:
             # Half as many again, but not beyond what the budget ever asks for.
@@ -195,13 +203,13 @@ class Graph:
     def add(
         self,
         query: Query,
-        near: Near,
+        near: Neighbours,
         *,
         label: int = UNLABELED,
         multiplicity: int = 1,
         vertex: int | None = None,
     ) -> int:
-        """A new vertex in the first free slot of its kind, under a new id unless one is given."""
+        """Add a vertex in the first free slot of its kind, with a new id unless one is given."""
         begin = 0 if label == UNLABELED else self.rows
         slot = begin + int((self.label[begin:] == FREE).argmax())
         self.vectors.put(slot, query)
@@ -210,48 +218,64 @@ class Graph:
         self.ids[slot] = self.next_id if vertex is None else vertex
         self.next_id = max(self.next_id, int(self.ids[slot]) + 1)
         self._connect(slot, near)
-        self._note("new", slot, multiplicity)
+        self._record("new", slot, multiplicity)
         if label == UNLABELED:
             self.unlabeled_count += 1
         else:
             self._list_columns()
         return slot
 
-    def pass_through(self, into: int) -> None:
-        """What add and then merge into that vertex would do, for an example that does not stay."""
-        vertex, kept = self.next_id, int(self.ids[into])
+    def add_merged(self, into: int) -> None:
+        """Do at once what `add`, and then `merge` into that vertex, would do."""
+        vertex = self.next_id
         self.next_id += 1
         self.multiplicity[into] += 1
-        self.log += [Event("new", -1, vertex), Event("merged", -1, vertex, into, kept)]
+        merged = GraphEvent("merged", -1, vertex, into, int(self.ids[into]))
+        self.log += [GraphEvent("new", -1, vertex), merged]
 
     def absorb(self, slot: int, times: int = 1) -> None:
-        """Let a vertex stand for one more example, or for more."""
+        """Let a vertex represent one more example, or several more."""
         self.multiplicity[slot] += times
-        self._note("absorbed", slot, times)
+        self._record("absorbed", slot, times)
 
     def drop(self, slot: int) -> None:
-        """Take a vertex out, with all that it stood for."""
-        self._note("dropped", slot)
+        """Remove a vertex, with all examples that it represents."""
+        self._record("dropped", slot)
         self._remove(slot)
 
-    def merge(self, kept: int, gone: int) -> None:
-        """Let kept stand for everything that gone stood for; their counts and sinks add up."""
-        self.multiplicity[kept] += self.multiplicity[gone]
-        self.log.append(Event("merged", gone, int(self.ids[gone]), kept, int(self.ids[kept])))
+    def merge(self, survivor: int, gone: int) -> None:
+        """Let the survivor represent all examples of both; multiplicities and sinks add up."""
+        self.multiplicity[survivor] += self.multiplicity[gone]
+        vertex, into = int(self.ids[gone]), int(self.ids[survivor])
+        self.log.append(GraphEvent("merged", gone, vertex, survivor, into))
         self._remove(gone)
 
     def relabel(self, slot: int, label: int) -> None:
-        """Label a vertex, or take its label back: it moves, with its id, to the other slots."""
+        """Label a vertex, or take its label back: it moves, with its id, to a slot of that kind."""
         vertex, multiplicity = int(self.ids[slot]), int(self.multiplicity[slot])
         vector = self.vectors.rows[slot].copy()
-        self._note("unlabeled" if label == UNLABELED else "labeled", slot)
+        self._record("unlabeled" if label == UNLABELED else "labeled", slot)
         self._remove(slot)
         query = self.query(vector)
-        self.add(query, self.near(query), label=label, multiplicity=multiplicity, vertex=vertex)
+        near = self.neighbours(query)
+        self.add(query, near, label=label, multiplicity=multiplicity, vertex=vertex)
         self.log.pop()  # it is not new
 
+    def remove_label(self, label: int) -> None:
+        """Take out a label that no vertex has; the labels above it move down by one."""
+        self.label[self.label > label] -= 1
+        self._list_columns()
+
+    def _nearest_of(self, slots: Slots, squared: Floats, radius: float) -> tuple[int, int | None]:
+        """The nearest of some vertices (the oldest on a tie), and again if it absorbs within R."""
+        smallest = squared.min()
+        tied = slots[squared == smallest]
+        nearest = int(tied[self.ids[tied].argmin()])
+        # Distances, not squares: a radius that is the root of a square would not square back.
+        return nearest, nearest if smallest <= 0 or np.sqrt(smallest) < radius else None
+
     def _open(self, at: int, extra: int) -> None:
-        """Free slots at a place."""
+        """Insert free slots at a position."""
         self.vectors.grow(at, extra)
         self.multiplicity = opened(self.multiplicity, extra, 0, at)
         self.label = opened(self.label, extra, FREE, at)
@@ -272,12 +296,13 @@ class Graph:
     def _list_columns(self) -> None:
         columns = slots_where(self.label[self.rows :] != FREE)
         self.columns = columns[np.argsort(self.ids[self.rows + columns])]
+        self.column_labels = self.label[self.rows + self.columns]
 
-    def _note(self, kind: Kind, slot: int, examples: int = 1) -> None:
-        self.log.append(Event(kind, slot, int(self.ids[slot]), examples=int(examples)))
+    def _record(self, kind: Kind, slot: int, examples: int = 1) -> None:
+        self.log.append(GraphEvent(kind, slot, int(self.ids[slot]), examples=int(examples)))
 
-    def _connect(self, slot: int, near: Near) -> None:
-        inner = self.split(near)
+    def _connect(self, slot: int, near: Neighbours) -> None:
+        inner = near.unlabeled
         rows, squared, weights = near.slots[:inner], near.squared[:inner], near.weights[:inner]
         if slot < self.rows:
             columns = near.slots[inner:] - self.rows

@@ -1,8 +1,8 @@
-"""The online harmonic learner: the algorithm figure of Section 3, and the verbs around it.
+"""The online harmonic learner: the algorithm figure of Section 3, and the methods around it.
 
-What a learner knows: a graph, the names of its labels, and how an example looks to it.
-
-Looking never changes anything that an answer could depend on; learning is what comes after.
+`observe` is one step of the figure. Its first half, `_infer`, places an example in the graph and
+names it; nothing that an answer could depend on changes. `predict` and `explain` are that half
+alone. Its second half, `_learn` and `_finish`, changes the graph.
 """
 
 from collections.abc import Iterator
@@ -13,19 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlooker.core import solver, walks
-from onlooker.core.checks import (
-    Rows,
-    as_name,
-    as_number,
-    as_rows,
-    as_vector,
-    is_number,
-    slots_where,
-)
+from onlooker.core.checks import Rows, as_name, as_number, as_rows, as_vector, is_number
 from onlooker.core.errors import BadValue, Incompatible, LabelConflict, NotFound
-from onlooker.core.graph import FREE, UNLABELED, Event, Graph, Near
+from onlooker.core.graph import NO_NEIGHBOURS, UNLABELED, Graph, GraphEvent, Neighbours
 from onlooker.core.persistence import Saved, errors_about, graph_of, state_of
-from onlooker.core.preconditioner import UpdatedInverse
+from onlooker.core.preconditioner import Preconditioner
 from onlooker.core.quantizer import ClosestPair, Quantizer
 from onlooker.core.records import (
     Changes,
@@ -40,179 +32,19 @@ from onlooker.core.records import (
 from onlooker.core.similarity import Distance, HeatKernel
 from onlooker.core.vectors import Query
 
-NOT_NEAR = Near(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
-
-
-class Look(NamedTuple):
-    """One example, looked at but not yet learned."""
-
-    query: Query
-    near: Near
-    prediction: Prediction
-    absorber: int | None = None
-    """The slot of the vertex that would take it in; None: it would become one."""
-    around: walks.Surroundings | None = None
-    """The walk from it, where there was one to solve."""
-    ends: solver.Ends | None = None
-
-
-class Knowledge:
-    """A graph with names for its labels, and the radius R within which vertices absorb."""
-
-    def __init__(self, kernel: HeatKernel, sink: float, min_score: float, budget: int) -> None:
-        self.kernel, self.sink, self.min_score, self.budget = kernel, sink, min_score, budget
-        self.names: list[str] = []
-        """In the order they were first taught; the labels in the graph are places in it."""
-        self.radius = 0.0
-        self.graph = Graph(kernel, 0, np.float64, budget)
-        self._inverse = UpdatedInverse()
-
-    # ---- looking
-
-    @property
-    def like(self) -> Rows | None:
-        """Something with the length and type of our vectors, once they are known."""
-        rows = self.graph.vectors.rows
-        return rows if rows.shape[1] else None
-
-    def graph_for(self, vectors: Rows) -> Graph:
-        """Our graph; as long as it has seen no vector, a new one for vectors like these."""
-        if self.like is not None:
-            return self.graph
-        graph = Graph(self.kernel, vectors.shape[-1], vectors.dtype, self.budget)
-        graph.next_id = self.graph.next_id
-        return graph
-
-    def query(self, x: ArrayLike) -> Query:
-        """An example, checked and ready to be looked at."""
-        vector = as_vector(x, like=self.like)
-        return self.graph_for(vector).query(vector)
-
-    def look(self, query: Query) -> Look:
-        """Place and infer, without a trace. Nobody first: see docs/choices.md."""
-        if not self.names:
-            return Look(query, NOT_NEAR, self.nobody())
-        graph = self.graph
-        near = graph.near(query)
-        if not len(near.slots):
-            return Look(query, near, self.nobody())
-        absorber = graph.nearest(near, self.radius)
-        if absorber is not None and absorber >= graph.rows:
-            certain = (np.arange(len(self.names)) == graph.label[absorber]).astype(np.float64)
-            return Look(query, near, self._named(certain, 0.0, absorber), absorber)
-        around = walks.surroundings(graph, near, absorber, self.sink)
-        if not (around.walk.start_to_labels.any() or around.walk.to_labels.any()):
-            return Look(query, near, self.nobody(), absorber)
-        ends = solver.ends(around.walk, self._inverse)
-        scores = np.bincount(graph.column_labels, ends.labels, len(self.names))
-        prediction = self._named(scores, ends.sink, absorber)
-        return Look(query, near, prediction, absorber, around, ends)
-
-    def explain(self, look: Look) -> Explanation:
-        """Which labeled vertices the walk ends at, and along which chains."""
-        endings = sorted(self._endings(look), key=lambda ending: -ending.share)
-        return Explanation(look.prediction, tuple(endings))
-
-    def nobody(self) -> Prediction:
-        """The answer where no label is reached."""
-        return Prediction(None, dict.fromkeys(self.names, 0.0), 1.0, None)
-
-    def _named(self, scores: NDArray[Any], sink: float, absorber: int | None) -> Prediction:
-        """The best name if its score is enough; a tie goes to the name taught first."""
-        best = int(scores.argmax())
-        table = dict(zip(self.names, scores.tolist(), strict=True))
-        if not scores[best] > self.min_score:
-            return Prediction(None, table, sink, None)
-        graph = self.graph
-        vertex = graph.next_id if absorber is None else int(graph.ids[absorber])
-        return Prediction(self.names[best], table, sink, vertex)
-
-    def _endings(self, look: Look) -> Iterator[Ending]:
-        graph = self.graph
-        if look.around is not None and look.ends is not None:
-            shares, chains = look.ends.labels.tolist(), walks.chains(graph, look.around)
-            for label, share, chain in zip(graph.column_labels, shares, chains, strict=True):
-                if chain:
-                    yield Ending(self.names[label], share, chain)
-        elif look.absorber is not None and look.absorber >= graph.rows:
-            name = self.names[graph.label[look.absorber]]
-            yield Ending(name, 1.0, (walks.step(graph, look.absorber),))
-
-    # ---- learning
-
-    def learn(self, look: Look, quantizer: Quantizer) -> None:
-        """Let the graph stand for an example that was named."""
-        self._inverse.learn()
-        if look.absorber is not None:
-            self.graph.absorb(look.absorber)
-            return
-        nearest = self.graph.nearest(look.near, np.inf)
-        gap = float(look.near.squared.min())
-        if nearest is not None and quantizer.merges_at_once(self.graph, gap, self.budget):
-            self.graph.pass_through(nearest)  # nine in ten come this way when the budget is full
-        else:
-            self._inverse.added(self.graph.add(look.query, look.near))
-
-    def put(self, graph: Graph, vector: Rows, multiplicity: int, name: str | None) -> None:
-        """Put examples at a place: a new vertex, or more for the one that is there."""
-        query = graph.query(vector)
-        near = graph.near(query)
-        at = graph.nearest(near, 0.0)
-        self._refuse_second_name(at, name)
-        self.graph = graph
-        label = UNLABELED if name is None else self.label(name)
-        if at is None:
-            graph.add(query, near, label=label, multiplicity=multiplicity)
-            return
-        graph.absorb(at, multiplicity)
-        if name is not None and at < graph.rows:
-            graph.relabel(at, label)
-
-    def refuse_conflict(self, graph: Graph, vector: Rows, name: str | None) -> None:
-        """Raise what put would raise."""
-        self._refuse_second_name(graph.nearest(graph.near(graph.query(vector)), 0.0), name)
-
-    def _refuse_second_name(self, at: int | None, name: str | None) -> None:
-        if at is None or name is None or at < self.graph.rows:
-            return
-        there = self.names[self.graph.label[at]]
-        if there != name:
-            raise LabelConflict(
-                f"this place is labeled {there!r} and cannot be {name!r} too; "
-                "take the first label back with unteach"
-            )
-
-    def label(self, name: str) -> int:
-        """The number of a name, a new one if need be."""
-        if name not in self.names:
-            self.names.append(name)
-        return self.names.index(name)
-
-    def tidy_names(self) -> None:
-        """A name without a labeled vertex is not a class any more."""
-        graph = self.graph
-        for label in reversed(range(len(self.names))):
-            if label not in graph.column_labels:
-                del self.names[label]
-                graph.label[graph.label > label] -= 1
-
-    def take_log(self) -> list[Event]:
-        """What has happened to the graph since the last time; the solver hears of it too."""
-        log, self.graph.log = self.graph.log, []
-        for event in log:
-            if event.slot < 0:
-                continue
-            if event.kind == "merged" and event.into_slot < self.graph.rows:
-                self._inverse.merged(event.into_slot, event.slot)
-            elif event.kind in ("merged", "labeled"):
-                self._inverse.grounded(event.slot)
-            elif event.kind == "dropped":
-                self._inverse.removed(event.slot)
-        return log
-
-
 BLOCK = 64
 """Examples whose distances `observe_many` computes together."""
+
+
+class Inference(NamedTuple):
+    """What is known of one example before it is learned."""
+
+    query: Query
+    near: Neighbours
+    prediction: Prediction
+    local: walks.LocalWalk | None = None
+    """The walk from it, and where that ends, if there was one to solve."""
+    ends: solver.Ends | None = None
 
 
 class OnlineHarmonicLearner:
@@ -223,16 +55,16 @@ class OnlineHarmonicLearner:
     >>> learner.teach([3.0, 0.0], "ben")
     >>> learner.observe([0.4, 0.3]).label
     'ana'
-    >>> learner.observe([0.9, 1.0]).label      # beyond the reach of every label, near what it saw
+    >>> learner.observe([0.9, 1.0]).label      # near no label, but near what it has observed
     'ana'
     >>> print(learner.observe([0.0, 9.0]).label)
     None
     >>> len(learner)
     4
 
-    sink is the paper's gamma_g (10 * cutoff unless given), max_vertices its n_g: how many
-    unlabeled vertices are kept. A name needs a score above min_score. features is a tag; learners
-    of other features neither merge nor load.
+    sink is the paper's gamma_g (10 * cutoff unless given). max_vertices is its n_g, the largest
+    number of unlabeled vertices. A name needs a score above min_score. features is a tag: learners
+    with different tags cannot be merged, and a file with another tag is not loaded.
     """
 
     def __init__(
@@ -259,13 +91,18 @@ class OnlineHarmonicLearner:
         self.quantizer: Quantizer = ClosestPair() if quantizer is None else quantizer
         self.min_score = float(as_number("min_score", min_score, least=0, below=1))
         self.features = features
-        self._known = Knowledge(kernel, self.sink, self.min_score, self.max_vertices)
-        self._log: list[Event] = []
+        self._graph = Graph(kernel, 0, np.float64, self.max_vertices)
+        """C_t with its multiplicities v_t and similarities W_t."""
+        self._names: list[str] = []
+        """In the order they were first taught; a label in the graph is an index into it."""
+        self._radius = 0.0
+        self._preconditioner = Preconditioner()
+        self._events: list[GraphEvent] = []
         self._radii: list[float] = []
 
     def __len__(self) -> int:
         """Labeled plus unlabeled vertices."""
-        return len(self._known.graph.occupied)
+        return len(self._graph.occupied)
 
     def __repr__(self) -> str:
         return (
@@ -276,32 +113,88 @@ class OnlineHarmonicLearner:
     @property
     def names(self) -> tuple[str, ...]:
         """The names it knows, in the order they were first taught."""
-        return tuple(self._known.names)
+        return tuple(self._names)
 
     @property
     def radius(self) -> float:
         """R of the doubling algorithm; 0.0 until the first doubling."""
-        return self._known.radius
+        return self._radius
 
     @property
     def next_id(self) -> int:
         """The id that the next vertex will get; none is used twice."""
-        return self._known.graph.next_id
+        return self._graph.next_id
+
+    # ---- one step of the figure
+
+    def observe(self, x: ArrayLike) -> Prediction:
+        """Name an unlabeled example x_t, and learn from it unless it is nobody known."""
+        return self._step(self._query(x))
+
+    def _step(self, query: Query) -> Prediction:
+        inference = self._infer(query)
+        if inference.prediction.label is not None:  # Section 3.3: outliers leave no trace
+            self._learn(inference)
+        self._finish()
+        return inference.prediction
+
+    def _infer(self, query: Query) -> Inference:
+        """From x_t to its name; nothing changes. Nobody comes first: see docs/choices.md."""
+        graph = self._graph
+        if not self._names:
+            return Inference(query, NO_NEIGHBOURS, self._nobody())
+        # Place: is x_t closer than R to any c_i? That vertex would absorb it.
+        near = graph.neighbours(query, self._radius)
+        if not len(near.slots):
+            return Inference(query, near, self._nobody())
+        if near.absorber is not None and near.absorber >= graph.rows:  # its label is given: y_i
+            certain = np.arange(len(self._names)) == graph.label[near.absorber]
+            return Inference(query, near, self._named(certain.astype(np.float64), 0.0, near))
+        # Build W_t, V_t and V_t W_t V_t, as far as a walk from x_t can get.
+        local = walks.walk_from(graph, near, self.sink)
+        if not (local.walk.start_to_labels.any() or local.walk.to_labels.any()):
+            return Inference(query, near, self._nobody())
+        # Solve min l'(L + gamma_g V_t) l, s.t. l_i = y_i, for the row of x_t and every name.
+        ends = solver.ends(local.walk, self._preconditioner)
+        scores = np.bincount(graph.column_labels, ends.labels, len(self._names))
+        # Name: y_t = sgn(l_t[t]), which is the name with the largest score.
+        return Inference(query, near, self._named(scores, ends.sink, near), local, ends)
+
+    def _learn(self, inference: Inference) -> None:
+        """Let the graph represent an example that was named."""
+        graph, near = self._graph, inference.near
+        self._preconditioner.learn()
+        if near.absorber is not None:
+            graph.absorb(near.absorber)  # v_t(i) = v_t(i) + 1
+        elif near.nearest is not None and self.quantizer.merges_at_once(
+            graph, float(near.squared.min()), self.max_vertices
+        ):
+            graph.add_merged(near.nearest)  # nine of ten come this way when the budget is full
+        else:
+            slot = graph.add(inference.query, near)  # x_t to the position |C_t| + 1, v_t = 1
+            self._preconditioner.added(slot)
+
+    def _finish(self) -> None:
+        """Shrink if |C_t| > n_g, where the figure does so in the next step; record the changes."""
+        graph, self._radii = self._graph, []
+        if graph.unlabeled_count > self.max_vertices:
+            self._radii = self.quantizer.shrink(graph, self.max_vertices, self._radius)
+            self._radius = max([self._radius, *self._radii])
+        self._events, graph.log = graph.log, []
+        self._update_preconditioner()
+        if any(event.kind in ("dropped", "unlabeled") for event in self._events):
+            self._remove_unused_names()
 
     # ---- learning and naming
 
-    def observe(self, x: ArrayLike) -> Prediction:
-        """One step of the figure: place the example, infer, name it, and learn from it."""
-        return self._step(self._known.query(x))
-
     def observe_many(self, rows: ArrayLike) -> list[Prediction]:
         """The same as observe for each row, with the distances of a block computed at once."""
-        examples = as_rows(rows, like=self._known.like)
-        self.kernel.distance.moments(examples)  # what it refuses, it must refuse before we learn
-        if not self._known.names:
+        examples = as_rows(rows, like=self._like)
+        self.kernel.distance.moments(examples)  # raises what it refuses before anything is learned
+        if not self._names:
             self._finish()
-            return [self._known.nobody() for _ in examples]
-        graph, predictions = self._known.graph, []
+            return [self._nobody() for _ in examples]
+        graph, predictions = self._graph, []
         for start in range(0, len(examples), BLOCK):
             block = examples[start : start + BLOCK]
             graph.reserve(min(graph.unlabeled_count + len(block), self.max_vertices + 1), 0)
@@ -310,44 +203,45 @@ class OnlineHarmonicLearner:
 
     def predict(self, x: ArrayLike) -> Prediction:
         """What observe would answer, leaving no trace."""
-        return self._known.look(self._known.query(x)).prediction
+        return self._infer(self._query(x)).prediction
 
     def teach(self, x: ArrayLike, name: str) -> None:
-        """A labeled example. A new name at any time is a new class."""
+        """Learn a labeled example. A new name at any time is a new class."""
         name = as_name(name)
-        vector = as_vector(x, like=self._known.like)
-        self._known.put(self._known.graph_for(vector), vector, 1, name)
+        vector = as_vector(x, like=self._like)
+        self._put(self._graph_for(vector), vector, 1, name)
         self._finish()
 
     def unteach(self, x: ArrayLike) -> None:
         """Take the label of a labeled example back; its vertex stays, unlabeled."""
-        graph, query = self._known.graph, self._known.query(x)
-        at = graph.nearest(graph.near(query), 0.0) if self._known.names else None
-        if at is None or at < graph.rows:
+        graph, query = self._graph, self._query(x)
+        slot = graph.neighbours(query).absorber if self._names else None
+        if slot is None or slot < graph.rows:
             raise NotFound("there is no labeled example at this place; vertices() lists them")
-        graph.relabel(at, UNLABELED)
+        graph.relabel(slot, UNLABELED)
         self._finish()
 
-    # ---- asking
+    # ---- reading
 
     def explain(self, x: ArrayLike) -> Explanation:
         """Which labeled examples the walk from x ends at, and the chain of vertices in between."""
-        return self._known.explain(self._known.look(self._known.query(x)))
+        inference = self._infer(self._query(x))
+        endings = sorted(self._endings(inference), key=lambda ending: -ending.share)
+        return Explanation(inference.prediction, tuple(endings))
 
     def vertices(self) -> Vertices:
         """All vertices in order of age."""
-        graph = self._known.graph
+        graph = self._graph
         slots = graph.occupied
         slots = slots[np.argsort(graph.ids[slots])]
         columns = graph.ids[slots], graph.vectors.rows[slots], graph.multiplicity[slots]
         for column in columns:
             column.flags.writeable = False
-        labels = graph.label[slots]
-        names = tuple(self._known.names[label] if label >= 0 else None for label in labels)
+        names = tuple(self._names[label] if label >= 0 else None for label in graph.label[slots])
         return Vertices(*columns, names)
 
     def owners(self) -> dict[int, str | None]:
-        """Whom each vertex is taken for, by id: one solution for all of them at once.
+        """The best name of each vertex, by id: one solution for all of them at once.
 
         >>> from onlooker import HeatKernel
         >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
@@ -356,7 +250,7 @@ class OnlineHarmonicLearner:
         >>> learner.owners()
         {0: 'ana', 1: 'ana'}
         """
-        graph, names = self._known.graph, self._known.names
+        graph, names = self._graph, self._names
         ids = graph.ids[graph.occupied].tolist()
         if not names:
             return dict.fromkeys(ids)
@@ -366,15 +260,15 @@ class OnlineHarmonicLearner:
 
     def changes(self) -> Changes:
         """What the last call that may learn did to the graph."""
-        log = self._log
+        events = self._events
 
         def vertices(kind: str) -> tuple[int, ...]:
-            return tuple(event.vertex for event in log if event.kind == kind)
+            return tuple(event.vertex for event in events if event.kind == kind)
 
         return Changes(
             new=vertices("new"),
             absorbed=vertices("absorbed"),
-            merged={event.vertex: event.into_vertex for event in log if event.kind == "merged"},
+            merged={event.vertex: event.into_vertex for event in events if event.kind == "merged"},
             dropped=vertices("dropped"),
             labeled=vertices("labeled"),
             unlabeled=vertices("unlabeled"),
@@ -382,26 +276,25 @@ class OnlineHarmonicLearner:
         )
 
     def entries(self) -> tuple[Entry, ...]:
-        """The same in order, with all that it takes to repeat it without solving."""
-        return tuple(self._entry(event) for event in self._log)
+        """The same changes in order, with all that it takes to repeat them without solving."""
+        return tuple(self._entry(event) for event in self._events)
 
-    # ---- taking back and joining
+    # ---- removing and merging
 
     def drop(self, vertex: int) -> None:
-        """Take one vertex out of the graph, with everything it stands for."""
-        known = is_number(vertex, whole=True) and vertex >= 0
-        slots = slots_where(self._known.graph.ids == (vertex if known else FREE))
-        if not len(slots):
+        """Remove one vertex from the graph, with all examples that it represents."""
+        slot = self._graph.slot_of(int(vertex)) if is_number(vertex, whole=True) else None
+        if slot is None:
             raise NotFound(f"there is no vertex {vertex!r}; it may have been merged into another")
-        self._known.graph.drop(int(slots[0]))
+        self._graph.drop(slot)
         self._finish()
 
     def forget(self, name: str) -> Receipt:
         """Delete a name: its labeled vertices, and every unlabeled one whose best name it is."""
-        if name not in self.names:
+        if name not in self._names:
             raise NotFound(f"nobody is called {name!r}; known are {', '.join(self.names) or '-'}")
-        graph, label = self._known.graph, self.names.index(name)
-        doomed = graph.occupied[walks.best_labels(graph, len(self.names), self.sink) == label]
+        graph, label = self._graph, self._names.index(name)
+        doomed = graph.occupied[walks.best_labels(graph, len(self._names), self.sink) == label]
         labeled = int(np.count_nonzero(graph.label[doomed] >= 0))
         multiplicity = int(graph.multiplicity[doomed].sum())
         for slot in doomed:
@@ -413,24 +306,25 @@ class OnlineHarmonicLearner:
         )
 
     def merge(self, other: Self) -> None:
-        """Take in all that another learner knows, which is left alone."""
+        """Add everything that another learner knows; the other learner does not change."""
         self._refuse_to_merge(other)
-        known, theirs = self._known, other.vertices()
-        graph = known.graph_for(theirs.vectors)
+        theirs = other.vertices()
+        graph = self._graph_for(theirs.vectors)
         vectors = theirs.vectors.astype(graph.vectors.rows.dtype)
         # Labels first: an unlabeled vertex gives way to a label at its place, never the reverse.
         order = sorted(range(len(theirs.ids)), key=lambda row: theirs.names[row] is None)
         for row in order:
-            known.refuse_conflict(graph, vectors[row], theirs.names[row])
+            near = graph.neighbours(graph.query(vectors[row]))
+            self._refuse_second_name(near.absorber, theirs.names[row])
         for name in other.names:
-            known.label(name)
+            self._label_of(name)
         for row in order:
-            known.put(graph, vectors[row], int(theirs.multiplicities[row]), theirs.names[row])
-        known.radius = max(known.radius, other.radius)
-        self.quantizer.settle(graph, known.radius)
+            self._put(graph, vectors[row], int(theirs.multiplicities[row]), theirs.names[row])
+        self._radius = max(self._radius, other.radius)
+        self.quantizer.settle(graph, self._radius)
         self._finish()
 
-    # ---- keeping
+    # ---- files
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to a file: arrays and a readable header, replaced as a whole."""
@@ -447,8 +341,8 @@ class OnlineHarmonicLearner:
     ) -> Self:
         """Read a saved learner.
 
-        A distance or quantizer from outside the core must be handed in; given features must be
-        those of the file.
+        A distance or quantizer that is not part of the core must be given; if features are given,
+        they must be those of the file.
         """
         saved = Saved.read(path, distance=distance, quantizer=quantizer, features=features)
         with errors_about(path):
@@ -456,17 +350,14 @@ class OnlineHarmonicLearner:
 
     def state(self) -> State:
         """Everything it has learned, as arrays; nothing is solved."""
-        return state_of(self._known.graph, list(self.names), self.radius)
+        return state_of(self._graph, list(self._names), self._radius)
 
     def restored(self, state: State) -> Self:
-        """A new learner with these settings that has learned that, and nothing else."""
+        """A new learner with the same settings that has learned exactly that state."""
         learner = type(self)(**self._settings())
-        known = learner._known
-        known.graph = graph_of(state, self.kernel, self.max_vertices)
-        known.names, known.radius = list(state.names), state.radius
+        learner._graph = graph_of(state, self.kernel, self.max_vertices)
+        learner._names, learner._radius = list(state.names), state.radius
         return learner
-
-    # ---- inside
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -478,26 +369,113 @@ class OnlineHarmonicLearner:
             "features": self.features,
         }
 
-    def _entry(self, event: Event) -> Entry:
-        graph, kind, vertex = self._known.graph, event.kind, event.vertex
+    # ---- helpers
+
+    @property
+    def _like(self) -> Rows | None:
+        """Rows with the length and type of our vectors, once they are known."""
+        rows = self._graph.vectors.rows
+        return rows if rows.shape[1] else None
+
+    def _graph_for(self, vectors: Rows) -> Graph:
+        """Our graph; as long as it has stored no vector, a new one for vectors like these."""
+        if self._like is not None:
+            return self._graph
+        graph = Graph(self.kernel, vectors.shape[-1], vectors.dtype, self.max_vertices)
+        graph.next_id = self._graph.next_id
+        return graph
+
+    def _query(self, x: ArrayLike) -> Query:
+        """An example, checked and prepared."""
+        vector = as_vector(x, like=self._like)
+        return self._graph_for(vector).query(vector)
+
+    def _nobody(self) -> Prediction:
+        """The answer where no label is reached."""
+        return Prediction(None, dict.fromkeys(self._names, 0.0), 1.0, None)
+
+    def _named(self, scores: NDArray[Any], sink: float, near: Neighbours) -> Prediction:
+        """The best name if its score is enough; a tie goes to the name taught first."""
+        best = int(scores.argmax())
+        table = dict(zip(self._names, scores.tolist(), strict=True))
+        if not scores[best] > self.min_score:
+            return Prediction(None, table, sink, None)
+        graph = self._graph
+        vertex = graph.next_id if near.absorber is None else int(graph.ids[near.absorber])
+        return Prediction(self._names[best], table, sink, vertex)
+
+    def _endings(self, inference: Inference) -> Iterator[Ending]:
+        """Which labeled vertices the walk ends at, and along which chains."""
+        graph, absorber = self._graph, inference.near.absorber
+        if inference.local is not None and inference.ends is not None:
+            shares = inference.ends.labels.tolist()
+            chains = walks.chains(graph, inference.local)
+            for label, share, chain in zip(graph.column_labels, shares, chains, strict=True):
+                if chain:
+                    yield Ending(self._names[label], share, chain)
+        elif absorber is not None and absorber >= graph.rows:
+            name = self._names[graph.label[absorber]]
+            yield Ending(name, 1.0, (walks.step(graph, absorber),))
+
+    def _put(self, graph: Graph, vector: Rows, multiplicity: int, name: str | None) -> None:
+        """Add examples at a place: a new vertex, or more examples for the one that is there."""
+        query = graph.query(vector)
+        near = graph.neighbours(query)
+        slot = near.absorber
+        self._refuse_second_name(slot, name)
+        self._graph = graph
+        label = UNLABELED if name is None else self._label_of(name)
+        if slot is None:
+            graph.add(query, near, label=label, multiplicity=multiplicity)
+            return
+        graph.absorb(slot, multiplicity)
+        if name is not None and slot < graph.rows:
+            graph.relabel(slot, label)
+
+    def _label_of(self, name: str) -> int:
+        """The label of a name, a new one if need be."""
+        if name not in self._names:
+            self._names.append(name)
+        return self._names.index(name)
+
+    def _update_preconditioner(self) -> None:
+        for event in self._events:
+            if event.slot < 0:
+                continue
+            if event.kind == "merged" and event.into_slot < self._graph.rows:
+                self._preconditioner.merged(event.into_slot, event.slot)
+            elif event.kind in ("merged", "labeled"):
+                self._preconditioner.grounded(event.slot)
+            elif event.kind == "dropped":
+                self._preconditioner.removed(event.slot)
+
+    def _remove_unused_names(self) -> None:
+        """A name without a labeled vertex is not a class any more."""
+        for label in reversed(range(len(self._names))):
+            if label not in self._graph.column_labels:
+                del self._names[label]
+                self._graph.remove_label(label)
+
+    def _entry(self, event: GraphEvent) -> Entry:
+        graph, kind, vertex = self._graph, event.kind, event.vertex
         if kind == "merged":
             return Entry(kind, vertex, into=event.into_vertex)
-        if event.slot < 0 or kind not in ("new", "labeled"):
+        slot = graph.slot_of(vertex) if event.slot >= 0 and kind in ("new", "labeled") else None
+        if slot is None:  # or merged before the call was over
             return Entry(kind, vertex, event.examples)
-        slots = slots_where(graph.ids == vertex)
-        if not len(slots):  # merged before the call was over
-            return Entry(kind, vertex, event.examples)
-        slot = int(slots[0])
-        name = self.names[graph.label[slot]] if graph.label[slot] >= 0 else None
+        name = self._names[graph.label[slot]] if graph.label[slot] >= 0 else None
         vector = graph.vectors.rows[slot].copy() if kind == "new" else None
         return Entry(kind, vertex, event.examples, name=name, vector=vector)
 
-    def _step(self, query: Query) -> Prediction:
-        look = self._known.look(query)
-        if look.prediction.label is not None:
-            self._known.learn(look, self.quantizer)
-        self._finish()
-        return look.prediction
+    def _refuse_second_name(self, slot: int | None, name: str | None) -> None:
+        if slot is None or name is None or slot < self._graph.rows:
+            return
+        present = self._names[self._graph.label[slot]]
+        if present != name:
+            raise LabelConflict(
+                f"this place is labeled {present!r} and cannot be {name!r} too; "
+                "take the first label back with unteach"
+            )
 
     def _refuse_to_merge(self, other: object) -> None:
         if not isinstance(other, OnlineHarmonicLearner):
@@ -506,7 +484,7 @@ class OnlineHarmonicLearner:
             here, there = getattr(self, what), getattr(other, what)
             if here != there:
                 raise Incompatible(f"cannot merge: {what} {here!r} here, {there!r} there")
-        mine, theirs = self._known.like, other._known.like
+        mine, theirs = self._like, other._like
         if mine is None or theirs is None:
             return
         if mine.shape[1] != theirs.shape[1]:
@@ -518,13 +496,3 @@ class OnlineHarmonicLearner:
                 f"cannot merge: {theirs.dtype} vectors would be rounded to the {mine.dtype} of "
                 "this learner; merge the other way round"
             )
-
-    def _finish(self) -> None:
-        """Shrink to the budget, and remember what this call has changed."""
-        known, self._radii = self._known, []
-        if known.graph.unlabeled_count > self.max_vertices:
-            self._radii = self.quantizer.shrink(known.graph, self.max_vertices, known.radius)
-            known.radius = max([known.radius, *self._radii])
-        self._log = known.take_log()
-        if any(event.kind in ("dropped", "unlabeled") for event in self._log):
-            known.tidy_names()

@@ -107,8 +107,8 @@ def graph_of(state: State, kernel: HeatKernel, budget: int) -> Graph:
     graph = Graph(kernel, state.vectors.shape[1], state.vectors.dtype, budget)
     for vector, vertex, label, multiplicity in zip(state.vectors, *columns, strict=True):
         query = graph.query(vector)
-        near = graph.near(query)
-        if graph.nearest(near, 0.0) is not None:
+        near = graph.neighbours(query)
+        if near.absorber is not None:
             raise BadValue("two vertices at the same place")
         graph.add(query, near, label=label, multiplicity=multiplicity, vertex=vertex)
     if graph.unlabeled_count > budget:

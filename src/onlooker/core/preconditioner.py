@@ -64,7 +64,7 @@ class _Trace:
     s: Floats
 
 
-class UpdatedInverse:
+class Preconditioner:
     """M, over all slots: its lower triangle in Fortran order, zero where it knows no vertex."""
 
     def __init__(self) -> None:

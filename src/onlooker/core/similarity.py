@@ -157,8 +157,8 @@ def squared_gaps(x: Floats, norm: float, rows: Rows, norms: Floats, slots: Slots
             inner[place] = x @ wide
     scale = norms[slots] + norm
     gaps: Floats = scale - 2.0 * inner
-    close = slots_where(gaps < CLOSE * scale)
-    if len(close):
+    close = gaps < CLOSE * scale
+    if close.any():
         gaps[close] = squared_norms(rows[slots[close]].astype(np.float64) - x)
     return gaps
 

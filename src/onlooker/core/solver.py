@@ -37,7 +37,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from onlooker.core.checks import Floats, slots_where
 from onlooker.core.harmonic import eliminate
-from onlooker.core.preconditioner import Border, UpdatedInverse
+from onlooker.core.preconditioner import Border, Preconditioner
 
 TOLERANCE = 3e-9
 """No probability may be wrong by more: |r|_1 at which a solution is accepted."""
@@ -74,7 +74,7 @@ class Ends(NamedTuple):
     sink: float
 
 
-def ends(walk: Walk, inverse: UpdatedInverse | None = None) -> Ends:
+def ends(walk: Walk, inverse: Preconditioner | None = None) -> Ends:
     """Where the walk ends, each probability to about 1e-9 or better.
 
     A large component comes in place, with multiplicity 0 for the slots outside it, and is solved
@@ -97,7 +97,7 @@ def compressed(walk: Walk) -> Walk:
     )
 
 
-def by_iteration(walk: Walk, inverse: UpdatedInverse) -> Ends | None:
+def by_iteration(walk: Walk, inverse: Preconditioner) -> Ends | None:
     """By conjugate gradients; None where they do not get there, or only to tiny probabilities."""
     v, m = walk.multiplicity, walk.start_multiplicity
     border = Border(walk.start * v, total_of_start(walk), m)

@@ -6,7 +6,6 @@ So a sketch can change the time of a search but never its result, and the distan
 is the same bits whoever asks, in whatever company.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,12 +73,12 @@ class Vectors:
         """Prepare one vector."""
         self._learn_when_due()
         self._batch = None
-        return next(self._prepared(vector[None]))
+        return self._prepared(vector[None])[0]
 
     def queries(self, vectors: Rows) -> list[Query]:
         """Prepare many, with the first pass over all of them done at once."""
         self._learn_when_due()
-        queries = list(self._prepared(vectors))
+        queries = self._prepared(vectors)
         sketches = np.array([query.sketch for query in queries])
         spreads = np.array([query.spread for query in queries])
         self._batch = Batch(
@@ -137,13 +136,11 @@ class Vectors:
         gaps = squared_gaps(query.wide, query.norm, self.rows, self._norms, slots)
         return self.distance.squared(gaps, query.moments, self.moments[slots])
 
-    def _prepared(self, vectors: Rows) -> Iterator[Query]:
+    def _prepared(self, vectors: Rows) -> list[Query]:
         wide = vectors.astype(np.float64, copy=False)
-        norms = squared_norms(wide).tolist()
         sketches, spreads = self._sketch.project(vectors)
-        moments = self.distance.moments(vectors)
-        for columns in zip(vectors, wide, norms, moments, sketches, spreads.tolist(), strict=True):
-            yield Query(*columns)
+        norms, moments = squared_norms(wide).tolist(), self.distance.moments(vectors)
+        return list(map(Query, vectors, wide, norms, moments, sketches, spreads.tolist()))
 
     def _bounds(
         self,

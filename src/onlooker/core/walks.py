@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from onlooker.core.checks import Floats, Slots, slots_where
-from onlooker.core.graph import FREE, UNLABELED, Graph, Near
+from onlooker.core.graph import FREE, UNLABELED, Graph, Neighbours
 from onlooker.core.harmonic import harmonic_solution
 from onlooker.core.records import Step
 from onlooker.core.solver import Walk
@@ -17,27 +17,27 @@ LARGE, LARGE_SHARE = 300, 0.6
 """A component of more vertices, and a larger share of the slots, is walked where it stands."""
 
 
-class Surroundings(NamedTuple):
-    """A walk, and which slots its unlabeled vertices are; its labels are the graph's columns."""
+class LocalWalk(NamedTuple):
+    """A walk, and the slots of its unlabeled vertices; its labels are the graph's columns."""
 
     walk: Walk
     members: Slots
 
 
-def surroundings(graph: Graph, near: Near, absorber: int | None, sink: float) -> Surroundings:
-    """The walk of an example with these neighbours, or of the vertex that absorbs it."""
-    start, to_labels, neighbours, m = _beginning(graph, near, absorber)
+def walk_from(graph: Graph, near: Neighbours, sink: float) -> LocalWalk:
+    """The walk from an example with these neighbours, or from the vertex that absorbs it."""
+    start, to_labels, neighbours, m = _start(graph, near)
     # Without a sink, vertices that reach no label would make the system singular.
     members = graph.components.reached(neighbours, graph.weights, exact=sink == 0.0)
-    if absorber is not None:
-        members = members[members != absorber]
+    if near.absorber is not None:
+        members = members[members != near.absorber]
     labels = graph.multiplicity[graph.rows + graph.columns].astype(np.float64)
     if len(members) > max(LARGE, LARGE_SHARE * graph.rows):
         v = np.zeros(graph.rows)
         v[members] = graph.multiplicity[members]
         members, weights, exits = np.arange(graph.rows), graph.weights, graph.to_labels
     else:
-        # In order of age: what adds up does so alike before a restart and after it.
+        # In order of age: sums are added up in the same order before a restart and after it.
         members = members[graph.ids[members].argsort()]
         v = graph.multiplicity[members].astype(np.float64)
         weights = graph.weights.take(members, axis=0).take(members, axis=1)
@@ -52,30 +52,28 @@ def surroundings(graph: Graph, near: Near, absorber: int | None, sink: float) ->
         start_multiplicity=m,
         sink=sink,
     )
-    return Surroundings(walk, members)
+    return LocalWalk(walk, members)
 
 
-def _beginning(
-    graph: Graph, near: Near, absorber: int | None
-) -> tuple[Floats, Floats, Slots, float]:
-    """Similarities of the start to all unlabeled and labeled vertices; whom it reaches; its m."""
-    if absorber is not None:
-        m = float(graph.multiplicity[absorber] + 1)
-        return graph.weights[absorber], graph.to_labels[absorber], np.array([absorber]), m
-    inner = graph.split(near)
+def _start(graph: Graph, near: Neighbours) -> tuple[Floats, Floats, Slots, float]:
+    """Similarities of x to all unlabeled and labeled vertices, its neighbours, and its m."""
+    if (slot := near.absorber) is not None:
+        m = float(graph.multiplicity[slot] + 1)
+        return graph.weights[slot], graph.to_labels[slot], np.array([slot]), m
+    inner = near.unlabeled
     start, to_labels = np.zeros(graph.rows), np.zeros(graph.to_labels.shape[1])
     start[near.slots[:inner]] = near.weights[:inner]
     to_labels[near.slots[inner:] - graph.rows] = near.weights[inner:]
     return start, to_labels, near.slots[:inner], 1.0
 
 
-def chains(graph: Graph, around: Surroundings) -> list[tuple[Step, ...]]:
+def chains(graph: Graph, local: LocalWalk) -> list[tuple[Step, ...]]:
     """For each labeled vertex the most probable chain from x to it; empty where there is none.
 
     The probability of a chain is the product of its steps', so it is a shortest path with lengths
     -log p. Labeled vertices end a walk and have no way on.
     """
-    walk = around.walk
+    walk = local.walk
     v, exits, begin = walk.multiplicity, walk.to_labels, walk.start_to_labels
     inside = np.vstack([walk.start * v, walk.weights * v])
     moves = np.column_stack([inside, np.vstack([begin, exits])])
@@ -88,7 +86,7 @@ def chains(graph: Graph, around: Surroundings) -> list[tuple[Step, ...]]:
     size = 1 + moves.shape[1]
     network = csr_array((lengths, (source, target + 1)), shape=(size, size))
     _, before = dijkstra(network, indices=[0], return_predecessors=True)
-    slots = np.concatenate([around.members, graph.rows + graph.columns])
+    slots = np.concatenate([local.members, graph.rows + graph.columns])
     return [_trace(graph, slots, before[0], 1 + len(v) + k) for k in range(len(begin))]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from onlooker.core.checks import Rows, as_vector, slots_where
 from onlooker.core.errors import BadValue
-from onlooker.core.graph import Graph, Near
+from onlooker.core.graph import Graph, Neighbours
 from onlooker.core.persistence import graph_of, state_of
 from onlooker.core.quantizer import ClosestPair
 from onlooker.core.records import State
@@ -44,7 +44,7 @@ class Touch(NamedTuple):
     groups: frozenset[int]
     graph: Graph
     query: Query
-    near: Near
+    near: Neighbours
 
 
 class Groups:
@@ -73,14 +73,14 @@ class Groups:
         if not rows.shape[1]:
             graph = Graph(self.kernel, len(vector), vector.dtype, self.budget)
         query = graph.query(vector)
-        near = graph.near(query)
+        near = graph.neighbours(query)
         touched = frozenset(self.places[v].group for v in graph.ids[near.slots].tolist())
         return Touch(vector, touched, graph, query, near)
 
     def put(self, touch: Touch, place: Place, times: int = 1) -> None:
         """Take in what was just looked at; the groups it touches become the one of its place."""
         self._graph = graph = touch.graph
-        at = graph.nearest(touch.near, 0.0)
+        at = touch.near.absorber
         if at is None:
             at = graph.add(touch.query, touch.near, multiplicity=times)
         else:
@@ -129,7 +129,7 @@ class Groups:
     def find(self, x: ArrayLike) -> int | None:
         """The vertex that stands exactly here."""
         touch = self.touch(x)
-        at = touch.graph.nearest(touch.near, 0.0)
+        at = touch.near.absorber
         return None if at is None else int(touch.graph.ids[at])
 
     # ---- keeping

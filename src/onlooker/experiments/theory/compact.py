@@ -150,8 +150,8 @@ def online_compact(
     scores, places, measured = [], [], set(steps)
     for t in range(n_l, len(vectors)):
         query = graph.query(vectors[t])
-        near = graph.near(query)
-        slot = graph.nearest(near, radius)
+        near = graph.neighbours(query, radius)
+        slot = near.absorber
         if slot is None:
             slot = graph.add(query, near)
         else:
