@@ -74,7 +74,7 @@ def point(value):
 
 def test_the_merged_view_is_what_uniting_here_gives_and_names_who_is_missing(sites):
     from onlooker.cluster.merging import merge_sites
-    from onlooker.core.union import Summary, union
+    from onlooker.core.union import UnionSummary, union
 
     here = []
     for name in "ab":
@@ -87,7 +87,7 @@ def test_the_merged_view_is_what_uniting_here_gives_and_names_who_is_missing(sit
                 learner.teach(x, who)
             elif learner.observe(x).label is None:
                 refused.append(x)
-        here.append(Summary(learner, tuple(refused)))
+        here.append(UnionSummary(learner, tuple(refused)))
         sites.teach(name, rows)
     view = merge_sites(sites.handles)
     assert (view.sites, view.missing) == (("a", "b"), ())

@@ -17,7 +17,7 @@ from helpers.streams import state
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
 from onlooker.core.errors import BadValue, Incompatible, LabelConflict, WrongVectorLength
 from onlooker.core.records import State
-from onlooker.core.union import Summary, union
+from onlooker.core.union import UnionSummary, union
 from oracle import walk_gth
 
 WIDE = HeatKernel(40.0, 1e-6)
@@ -448,7 +448,7 @@ class Kept:
     @property
     def parts(self):
         rows = zip(self.sites, self.refused, strict=True)
-        return [Summary(learner, tuple(refused)) for learner, refused in rows]
+        return [UnionSummary(learner, tuple(refused)) for learner, refused in rows]
 
 
 def united_as_a_tree(parts, data):
@@ -551,7 +551,9 @@ def test_shrunk_once_the_order_of_the_parts_does_not_show_in_a_bit(events, limit
 def test_doubling_a_union_of_any_number_of_sites_costs_one_radius(streams, limit, data):
     """It is settled once, so that every example is within 3 R; one by one, each merge costs R."""
     sites = watched(streams, Doubling(), limit)
-    whole = union([Summary(site.learner) for site in data.draw(st.permutations(sites))]).learner
+    whole = union(
+        [UnionSummary(site.learner) for site in data.draw(st.permutations(sites))]
+    ).learner
     found = graph(whole)
     for site in sites:
         for x, _ in site.shown.values():
@@ -574,7 +576,7 @@ def test_a_chain_that_comes_backwards_is_accepted_pass_by_pass():
     learner = OnlineHarmonicLearner(NARROW, sink=SINK)
     learner.teach([0.0], "ana")
     backwards = tuple(np.array([float(at)]) for at in range(9, 0, -1))
-    whole = union([Summary(learner, backwards)])
+    whole = union([UnionSummary(learner, backwards)])
     assert sorted(place for (place,) in graph(whole.learner)) == list(range(10))
 
 
@@ -584,7 +586,7 @@ def test_sites_that_contradict_each_other_are_refused_and_left_alone():
     second.teach([0.0], "ben")
     before = state(first), state(second)
     with pytest.raises(LabelConflict, match=r"'ana'.*'ben'"):
-        union([Summary(first), Summary(second)])
+        union([UnionSummary(first), UnionSummary(second)])
     assert (state(first), state(second)) == before
 
 
@@ -594,16 +596,16 @@ def test_what_cannot_be_united_is_refused_in_words():
     with pytest.raises(BadValue, match="nothing to unite"):
         union([])
     with pytest.raises(BadValue, match="max_vertices"):
-        union([Summary(learner)], max_vertices=0)
+        union([UnionSummary(learner)], max_vertices=0)
     with pytest.raises(WrongVectorLength):
-        union([Summary(learner, (np.zeros(2),))])
+        union([UnionSummary(learner, (np.zeros(2),))])
     for other in (
         OnlineHarmonicLearner(NARROW, sink=SINK, quantizer=Doubling()),
         OnlineHarmonicLearner(NARROW, sink=SINK, min_score=0.5),
         OnlineHarmonicLearner(WIDE, sink=SINK),
     ):
         with pytest.raises(Incompatible, match=r"quantizer|min_score|kernel"):
-            union([Summary(learner), Summary(other)])
+            union([UnionSummary(learner), UnionSummary(other)])
 
 
 def test_who_knows_nobody_yet_brings_what_it_refused():
@@ -611,9 +613,9 @@ def test_who_knows_nobody_yet_brings_what_it_refused():
     fresh, taught = (OnlineHarmonicLearner(NARROW, sink=SINK) for _ in range(2))
     taught.teach(np.array([0.0], np.float32), "ana")
     seen = (np.array([1.0], np.float32), np.array([9.0], np.float32))
-    nobody = union([Summary(fresh, seen), Summary(fresh)])
+    nobody = union([UnionSummary(fresh, seen), UnionSummary(fresh)])
     assert (len(nobody.learner), len(nobody.refused)) == (0, 2)
-    whole = union([nobody, Summary(taught)])
+    whole = union([nobody, UnionSummary(taught)])
     assert graph(whole.learner) == {(0.0,): (1, "ana"), (1.0,): (1, None)}
     assert whole.learner.vertices().vectors.dtype == np.float32
     assert listed(whole.refused) == [(9.0,)]

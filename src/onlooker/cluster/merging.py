@@ -18,7 +18,7 @@ from onlooker.cluster.ray_site import result_of
 from onlooker.cluster.transport import SiteUnavailable
 from onlooker.core.errors import Incompatible, LabelConflict, OnlookerError
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.core.union import Summary, union
+from onlooker.core.union import UnionSummary, union
 
 ANSWER_WITHIN = 10.0
 
@@ -49,7 +49,7 @@ class MergedView:
 
 def combine(first: SiteKnowledge, second: SiteKnowledge) -> SiteKnowledge:
     """Two into one; names of sites are told where they contradict each other."""
-    parts = [Summary(part.learner(), part.refused) for part in (first, second)]
+    parts = [UnionSummary(part.learner(), part.refused) for part in (first, second)]
     try:
         both = union(parts)
     except (LabelConflict, Incompatible) as error:

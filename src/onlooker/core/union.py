@@ -23,7 +23,7 @@ REFUSED = 500
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Summary:
+class UnionSummary:
     """A learner, and the examples that it called nobody: what there is to unite."""
 
     learner: OnlineHarmonicLearner
@@ -31,7 +31,7 @@ class Summary:
     """In order of time. Whoever makes a summary bounds them; a union hands on what remains."""
 
 
-def union(parts: Iterable[Summary], *, max_vertices: int | None = None) -> Summary:
+def union(parts: Iterable[UnionSummary], *, max_vertices: int | None = None) -> UnionSummary:
     """One learner that knows what all parts know, and what even that one refuses.
 
     max_vertices is the sum of the parts' unless given. The parts are left alone. Unions can be
@@ -44,7 +44,7 @@ def union(parts: Iterable[Summary], *, max_vertices: int | None = None) -> Summa
     >>> passer_by = np.array([6.0])
     >>> print(door.observe(passer_by).label)      # ben, whom only the yard knows
     None
-    >>> both = union([Summary(door, (passer_by,)), Summary(yard)])
+    >>> both = union([UnionSummary(door, (passer_by,)), UnionSummary(yard)])
     >>> both.learner.names, len(both.learner), both.learner.predict([7.0]).label, both.refused
     (('ana', 'ben'), 3, 'ben', ())
     """
@@ -62,7 +62,7 @@ def union(parts: Iterable[Summary], *, max_vertices: int | None = None) -> Summa
         united = united.restored(state)
     else:  # merged into an empty one, it is settled at the largest R and shrunk, once
         united.merge(everything.restored(state))
-    return Summary(united, tuple(sorted(refused, key=_order)))
+    return UnionSummary(united, tuple(sorted(refused, key=_order)))
 
 
 def _like(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from onlooker import OnlineHarmonicLearner
 from onlooker.core.records import Prediction
-from onlooker.core.union import REFUSED, Summary, union
+from onlooker.core.union import REFUSED, UnionSummary, union
 from onlooker.evaluation import Score
 from onlooker.experiments.paper.methods import follow, nothing
 from onlooker.experiments.paper.protocol import RUN, Step
@@ -78,21 +78,21 @@ class SimulatedSite:
         return answer
 
 
-def learned(make: Make, some: Sequence[Dealt], sites: int = SITES) -> list[Summary]:
+def learned(make: Make, some: Sequence[Dealt], sites: int = SITES) -> list[UnionSummary]:
     """The learner that saw everything, and after it those of the sites."""
     parts = [[step for site, step in some if site in (which, EVERYWHERE)] for which in range(sites)]
     summaries = []
     for part in ([step for _, step in some], *parts):
         site = SimulatedSite(make())
         follow(site, part, nothing)
-        summaries.append(Summary(site.learner, tuple(site.refused)))
+        summaries.append(UnionSummary(site.learner, tuple(site.refused)))
     return summaries
 
 
 # ---- joining
 
 
-def chain(parts: Sequence[Summary]) -> Summary:
+def chain(parts: Sequence[UnionSummary]) -> UnionSummary:
     """One after the other."""
     whole = parts[0]
     for part in parts[1:]:
@@ -100,7 +100,7 @@ def chain(parts: Sequence[Summary]) -> Summary:
     return whole
 
 
-def tree(parts: Sequence[Summary]) -> Summary:
+def tree(parts: Sequence[UnionSummary]) -> UnionSummary:
     """Halves first, each as a tree, and then the two."""
     if len(parts) == 1:
         return parts[0]
@@ -108,14 +108,14 @@ def tree(parts: Sequence[Summary]) -> Summary:
     return union((tree(parts[:half]), tree(parts[half:])))
 
 
-UNIONS: dict[str, Callable[[Sequence[Summary]], Summary]] = {
+UNIONS: dict[str, Callable[[Sequence[UnionSummary]], UnionSummary]] = {
     "in order": chain,
     "reversed": lambda parts: chain(parts[::-1]),
     "tree": tree,
 }
 
 
-def merged_chain(make: Make, parts: Sequence[Summary]) -> OnlineHarmonicLearner:
+def merged_chain(make: Make, parts: Sequence[UnionSummary]) -> OnlineHarmonicLearner:
     """Plain merging, one after the other into a new view; what was refused stays refused."""
     view = make()
     for part in parts:
@@ -123,7 +123,7 @@ def merged_chain(make: Make, parts: Sequence[Summary]) -> OnlineHarmonicLearner:
     return view
 
 
-def merged_tree(make: Make, parts: Sequence[Summary]) -> OnlineHarmonicLearner:
+def merged_tree(make: Make, parts: Sequence[UnionSummary]) -> OnlineHarmonicLearner:
     """Plain merging, halves first."""
     if len(parts) == 1:
         return merged_chain(make, parts)
@@ -133,7 +133,7 @@ def merged_tree(make: Make, parts: Sequence[Summary]) -> OnlineHarmonicLearner:
     return view
 
 
-MERGES: dict[str, Callable[[Make, Sequence[Summary]], OnlineHarmonicLearner]] = {
+MERGES: dict[str, Callable[[Make, Sequence[UnionSummary]], OnlineHarmonicLearner]] = {
     "plain, in order": merged_chain,
     "plain, reversed": lambda make, parts: merged_chain(make, parts[::-1]),
     "plain, tree": merged_tree,
