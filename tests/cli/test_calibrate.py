@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from helpers.commands import error_of
 from onlooker.cli.app import app
 from onlooker.experiments.datasets.facebank import find_faces
 from onlooker.experiments.datasets.manifest import Picture
@@ -38,7 +39,7 @@ def pictures(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(pictures, tmp_path_factory):
-    """The faces of all strangers, kept as the command would."""
+    """The faces of all strangers, cached as the command would."""
     folder = tmp_path_factory.mktemp("faces")
     files = sorted((pictures / "strangers").rglob("*.png"))
     crowd = [Picture("strangers", "", None, at, file) for at, file in enumerate(files)]
@@ -48,15 +49,6 @@ def found(pictures, tmp_path_factory):
 
 def calibrate(*arguments):
     return CliRunner().invoke(app, ["calibrate", *map(str, arguments)])
-
-
-def told(result, code=1):
-    """The one line on stderr of a command that failed."""
-    assert result.exit_code == code, result.output
-    (line,) = result.stderr.splitlines()
-    assert result.stdout == ""
-    assert line.startswith("onlooker: ")
-    return line
 
 
 def test_the_choice_is_json_and_the_trade_off_is_drawn(pictures, home):
@@ -74,14 +66,14 @@ def test_the_choice_is_json_and_the_trade_off_is_drawn(pictures, home):
     assert f"bandwidth = {chosen['bandwidth']:g}" in result.stderr
     assert f"cutoff = {chosen['cutoff']:g}" in result.stderr
     assert f"{STRANGERS} strangers in {STRANGERS + 1} pictures (1 left out" in result.stderr
-    kept = list((home / "cache" / "onlooker" / "faces").iterdir())
-    assert [file.suffix for file in kept] == [".npz"]
+    cached = list((home / "cache" / "onlooker" / "faces").iterdir())
+    assert [file.suffix for file in cached] == [".npz"]
     # Again, from what was found before: the same, to the last byte of the drawing.
     drawing = (home / "calibration.svg").read_bytes()
     again = calibrate(pictures / "strangers", "--rate", "0.2", "--vertices", "20")
     assert (again.stdout, again.stderr) == (result.stdout, result.stderr)
     assert (home / "calibration.svg").read_bytes() == drawing
-    assert list((home / "cache" / "onlooker" / "faces").iterdir()) == kept
+    assert list((home / "cache" / "onlooker" / "faces").iterdir()) == cached
 
 
 def test_so_few_strangers_say_nothing_about_one_in_a_million(pictures, home, found):
@@ -135,8 +127,8 @@ def test_what_cannot_work_is_one_line(home, arguments, words):
         (home / "damaged" / name).write_bytes(b"\x89PNG\r\n\x1a\n")
     for person in range(1, 4):
         write(home / "few" / f"{person}.png", pictures_of(person)[0])
-    line = told(calibrate(*arguments))
-    assert words in line
+    text = error_of(calibrate(*arguments))
+    assert words in text
     assert not (home / "calibration.svg").exists()
 
 

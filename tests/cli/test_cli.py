@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from helpers.commands import error_of
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.cli.app import app
 from onlooker.cli.settings import ALL_SETTINGS, example_file, load_settings
@@ -76,15 +77,7 @@ def load(path):
 def named_in(result):
     """How many of the faces that a run told have a name of their own: so many were learned."""
     assert result.exit_code == 0, result.output
-    return sum(json.loads(line)["label"] is not None for line in result.stdout.splitlines())
-
-
-def told(result, code=1):
-    """The one line on stderr of a command that failed."""
-    assert result.exit_code == code, result.output
-    (line,) = result.stderr.splitlines()
-    assert result.stdout == ""
-    return line
+    return sum(json.loads(row)["label"] is not None for row in result.stdout.splitlines())
 
 
 # ---- watch
@@ -97,7 +90,7 @@ def test_watch_names_faces_and_keeps_what_it_learned(pictures, tmp_path):
         "watch", f"door={pictures / 'frames'}", *people, "--csv", table, "--save", video
     )
     assert result.exit_code == 0, result.output
-    sightings = [json.loads(line) for line in result.stdout.splitlines()]
+    sightings = [json.loads(row) for row in result.stdout.splitlines()]
     assert [s["frame"] for s in sightings] == list(range(12))
     assert {s["camera"] for s in sightings} == {"door"}
     truth = ["ana"] * 4 + ["ben"] * 4 + [None] * 4
@@ -146,7 +139,7 @@ def test_a_signal_saves_and_the_next_run_goes_on(pictures, tmp_path, number):
     assert process.returncode == 130
     assert summary.startswith("interrupted: ")
     assert len(summary.splitlines()) == 1
-    sightings = [json.loads(line) for line in [*lines, *rest.splitlines()]]
+    sightings = [json.loads(row) for row in [*lines, *rest.splitlines()]]
     assert 20 <= len(sightings) < 1500
     named = sum(sighting["label"] is not None for sighting in sightings)
     learned = load(state).vertices().multiplicities.sum()
@@ -219,17 +212,17 @@ def test_other_features_are_refused(pictures, tmp_path):
     learner.teach([0.0, 1.0], "ana")
     learner.save("s")
     before = (tmp_path / "s").read_bytes()
-    line = told(onlooker("watch", pictures / "frames", "--state", "s"))
-    assert "sface/0ba9fbfa01b5" in line
-    assert "pixels/96" in line
-    assert "--features" in line
+    text = error_of(onlooker("watch", pictures / "frames", "--state", "s"))
+    assert "sface/0ba9fbfa01b5" in text
+    assert "pixels/96" in text
+    assert "--features" in text
     assert (tmp_path / "s").read_bytes() == before
 
 
 def test_other_numbers_than_those_of_the_state_are_refused(pictures):
     people = ("--people", pictures / "people", "--state", "s")
     assert onlooker("enroll", *people, "--cutoff", "1e-6").exit_code == 0
-    assert "built with cutoff 1e-06" in told(
+    assert "built with cutoff 1e-06" in error_of(
         onlooker("watch", pictures / "frames", "--state", "s", "--cutoff", "1e-9")
     )
     assert onlooker("watch", pictures / "frames", "--state", "s").exit_code == 0
@@ -238,8 +231,8 @@ def test_other_numbers_than_those_of_the_state_are_refused(pictures):
 
 def test_a_missing_source_is_told_and_nothing_is_saved(pictures, tmp_path):
     people = ("--people", pictures / "people")
-    line = told(onlooker("watch", "nowhere.mp4", *people, "--state", "s"))
-    assert "nowhere.mp4" in line
+    text = error_of(onlooker("watch", "nowhere.mp4", *people, "--state", "s"))
+    assert "nowhere.mp4" in text
     assert not (tmp_path / "s").exists()
 
 
@@ -265,7 +258,7 @@ def test_a_missing_source_is_told_and_nothing_is_saved(pictures, tmp_path):
 )
 def test_errors_are_one_line(pictures, arguments, words):
     places = {"FRAMES": str(pictures / "frames"), "PEOPLE": str(pictures / "people")}
-    assert words in told(onlooker(*[places.get(word, word) for word in arguments]))
+    assert words in error_of(onlooker(*[places.get(word, word) for word in arguments]))
 
 
 @pytest.mark.parametrize(
@@ -298,7 +291,7 @@ def test_enroll_one_person_then_the_others(pictures):
     result = onlooker("enroll", "ana", *ana, "--state", "s")
     assert json.loads(result.stdout) == {"name": "ana", "taught": 4, "labeled": 4}
     result = onlooker("enroll", "--people", pictures / "people", "--state", "s")
-    assert [json.loads(line) for line in result.stdout.splitlines()] == [
+    assert [json.loads(row) for row in result.stdout.splitlines()] == [
         {"name": "ana", "taught": 0, "labeled": 4},
         {"name": "ben", "taught": 4, "labeled": 4},
     ]
@@ -309,8 +302,8 @@ def test_a_bad_picture_names_itself_and_nothing_is_taught(pictures, tmp_path):
     write(tmp_path / "wall.png", np.full((480, 640), 90, np.uint8))
     onlooker("enroll", "ana", *good[:1], "--state", "s")
     before = (tmp_path / "s").read_bytes()
-    line = told(onlooker("enroll", "ana", *good, tmp_path / "wall.png", "--state", "s"))
-    assert "wall.png shows no face" in line
+    text = error_of(onlooker("enroll", "ana", *good, tmp_path / "wall.png", "--state", "s"))
+    assert "wall.png shows no face" in text
     assert (tmp_path / "s").read_bytes() == before
 
 
@@ -318,9 +311,9 @@ def test_one_picture_cannot_have_two_names(pictures, tmp_path):
     good = sorted((pictures / "people" / "ana").iterdir())
     onlooker("enroll", "ana", *good[2:], "--state", "s")
     before = (tmp_path / "s").read_bytes()
-    line = told(onlooker("enroll", "eve", *good, "--state", "s"))
-    assert "'ana'" in line
-    assert "'eve'" in line
+    text = error_of(onlooker("enroll", "eve", *good, "--state", "s"))
+    assert "'ana'" in text
+    assert "'eve'" in text
     assert (tmp_path / "s").read_bytes() == before
 
 
@@ -349,7 +342,7 @@ def test_enroll_from_a_video_then_watch(pictures, tmp_path):
     again = onlooker("enroll", "ana", "ana.mp4", "--state", "s")
     assert json.loads(again.stdout) == {"name": "ana", "taught": 0, "labeled": 4}
     result = onlooker("watch", pictures / "frames", "--state", "s")
-    labels = [json.loads(line)["label"] for line in result.stdout.splitlines()]
+    labels = [json.loads(row)["label"] for row in result.stdout.splitlines()]
     assert labels == ["ana"] * 4 + [None] * 8
 
 
@@ -360,9 +353,9 @@ def test_a_bad_video_names_itself_and_nothing_is_taught(pictures, tmp_path):
     onlooker("enroll", "ana", *good[:1], "--state", "s")
     before = (tmp_path / "s").read_bytes()
     for file, words in (("wall.mp4", "of 3, 3 show none"), ("half.mp4", "cut short")):
-        line = told(onlooker("enroll", "ana", *good, file, "--state", "s"))
-        assert file in line
-        assert words in line
+        text = error_of(onlooker("enroll", "ana", *good, file, "--state", "s"))
+        assert file in text
+        assert words in text
     assert (tmp_path / "s").read_bytes() == before
 
 
@@ -371,7 +364,7 @@ def test_people_may_be_videos(pictures, tmp_path):
     film(tmp_path / "people" / "ana.mp4", moving([scene(1, number) for number in range(5)]))
     film(tmp_path / "people" / "ben" / "still.mp4", [scene(2, 0)])
     result = onlooker("enroll", "--people", "people", "--state", "s")
-    assert [json.loads(line)["taught"] for line in result.stdout.splitlines()] == [4, 1]
+    assert [json.loads(row)["taught"] for row in result.stdout.splitlines()] == [4, 1]
     assert load("s").names == ("ana", "ben")
 
 
@@ -379,13 +372,13 @@ def test_people_may_be_videos(pictures, tmp_path):
 
 
 def test_models_are_listed_and_a_damaged_one_is_found(tmp_path):
-    (row,) = [json.loads(line) for line in onlooker("models", "list").stdout.splitlines()]
+    (row,) = [json.loads(row) for row in onlooker("models", "list").stdout.splitlines()]
     assert (row["name"], row["file"]) == ("sface", None)
     cached = tmp_path / "cache" / "onlooker" / "models" / SFACE.file
     cached.parent.mkdir(parents=True)
     cached.write_bytes(b"not a model")
-    assert "SHA-256" in told(onlooker("models", "verify"))
-    assert "SHA-256" in told(onlooker("models", "verify", cached))
+    assert "SHA-256" in error_of(onlooker("models", "verify"))
+    assert "SHA-256" in error_of(onlooker("models", "verify", cached))
 
 
 def test_a_model_is_fetched_once_and_verified(tmp_path, monkeypatch):
@@ -424,7 +417,7 @@ def test_doctor_says_what_is_in_force_and_why(tmp_path, monkeypatch):
     monkeypatch.setenv("ONLOOKER_CUTOFF", "1e-7")
     result = onlooker("doctor")
     assert result.exit_code == 0, result.output
-    lines = {line[9:23].strip(): line[25:] for line in result.stdout.splitlines()}
+    lines = {row[9:23].strip(): row[25:] for row in result.stdout.splitlines()}
     assert lines["vertices"] == "200 (onlooker.toml)"
     assert lines["cutoff"] == "1e-07 (ONLOOKER_CUTOFF)"
     assert lines["bandwidth"] == "0.025 (default)"
@@ -441,7 +434,7 @@ def test_doctor_misses_the_embedding_that_was_asked_for(monkeypatch):
 
 def test_the_example_of_the_settings_is_complete_and_right(tmp_path):
     assert onlooker("doctor", "--example-settings").stdout == example_file()
-    lines = [line[2:] for line in example_file().splitlines() if " = " in line]
+    lines = [row[2:] for row in example_file().splitlines() if " = " in row]
     assert len(lines) == len(ALL_SETTINGS)
     (tmp_path / "onlooker.toml").write_text("\n".join(lines))
     samples = {"people": "people", "state": "door.state", "home": "home", "model": "sface"}
@@ -456,7 +449,7 @@ def test_the_example_of_the_settings_is_complete_and_right(tmp_path):
 )
 def test_bad_settings_name_the_file(tmp_path, text):
     (tmp_path / "onlooker.toml").write_text(text)
-    assert "onlooker.toml" in told(onlooker("doctor"))
+    assert "onlooker.toml" in error_of(onlooker("doctor"))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from helpers.commands import error_of
 from onlooker.cli.app import app
 from onlooker.cli.dataset import blocks
 from onlooker.experiments.datasets.manifest import MANIFEST, read_dataset
@@ -36,18 +37,10 @@ def onlooker(*arguments):
     return CliRunner().invoke(app, ["dataset", *(str(argument) for argument in arguments)])
 
 
-def told(result, code=1):
-    """The one line on stderr of a command that failed."""
-    assert result.exit_code == code, result.output
-    (line,) = result.stderr.splitlines()
-    assert result.stdout == ""
-    return line
-
-
 def test_simulate_writes_what_check_reads(tmp_path):
     made = onlooker("simulate", "d", "--seed", 1, "--frames", 8)
     assert made.exit_code == 0, made.output
-    rows = [json.loads(line) for line in made.stdout.splitlines()]
+    rows = [json.loads(row) for row in made.stdout.splitlines()]
     assert [(row["set"], row["camera"], row["frames"]) for row in rows] == [
         ("V1+V2", "camera1", 8),
         ("V1+V2", "camera2", 8),
@@ -57,14 +50,14 @@ def test_simulate_writes_what_check_reads(tmp_path):
         ("strangers", None, 32),
     ]
     assert onlooker("check", "d").stdout == made.stdout
-    assert "d is not an empty folder" in told(onlooker("simulate", "d"))
+    assert "d is not an empty folder" in error_of(onlooker("simulate", "d"))
 
 
 def test_check_tells_in_one_line_what_is_wrong(tmp_path):
-    assert "manifest.csv" in told(onlooker("check", "nothing"))
+    assert "manifest.csv" in error_of(onlooker("check", "nothing"))
     (tmp_path / MANIFEST).write_text("set,camera,person,frame,path\na,b,c,x,../p\na,b,c,1,q\n")
-    line = told(onlooker("check", "."))
-    assert all(words in line for words in ("'x' is not a number", "'../p'", "no picture q"))
+    text = error_of(onlooker("check", "."))
+    assert all(words in text for words in ("'x' is not a number", "'../p'", "no picture q"))
 
 
 def test_record_one_person_without_questions(films, tmp_path):
@@ -82,7 +75,7 @@ def test_record_one_person_without_questions(films, tmp_path):
     assert "finished: 4 of 4 frames stored in d" in result.stderr
     stranger = onlooker("record", "d", f"door={films / 'ben.mp4'}", "--who", "", "--set", "more")
     assert stranger.exit_code == 0, stranger.output
-    rows = [json.loads(line) for line in onlooker("check", "d").stdout.splitlines()]
+    rows = [json.loads(row) for row in onlooker("check", "d").stdout.splitlines()]
     assert [(row["set"], row["people"], row["strangers"]) for row in rows] == [
         ("recorded", {"Ána/🦊": 4}, 0),
         ("more", {}, 12),
@@ -104,14 +97,14 @@ def test_without_a_terminal_somebody_must_say_who(films, tmp_path):
 def test_bad_sources_and_folders_are_one_line(films, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("dear")
-    line = told(onlooker("record", "full", films / "ana.mp4", "--who", "ana"))
-    assert "neither empty nor a dataset" in line
+    text = error_of(onlooker("record", "full", films / "ana.mp4", "--who", "ana"))
+    assert "neither empty nor a dataset" in text
     result = onlooker("record", "d", "nothing.mp4", "--who", "ana")
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-1].startswith("onlooker: there is no file")
 
 
-def test_nothing_but_walls_is_told(tmp_path):
+def test_nothing_but_walls_is_error_of(tmp_path):
     (tmp_path / "walls").mkdir()
     assert cv2.imwrite(str(tmp_path / "walls" / "1.png"), np.full((240, 320), 90, np.uint8))
     result = onlooker("record", "d", "walls", "--who", "ana")
@@ -159,7 +152,7 @@ def test_whoever_appears_is_shown_and_asked_about(films, tmp_path):
     assert code == 0, shown
     assert "▀" in shown
     assert "d/faces/0001.jpg" in shown
-    rows = [json.loads(line) for line in onlooker("check", "d").stdout.splitlines()]
+    rows = [json.loads(row) for row in onlooker("check", "d").stdout.splitlines()]
     assert [(row["camera"], row["people"], row["strangers"]) for row in rows] == [
         ("ana", {"ana": 12}, 0),
         ("ben", {}, 12),
@@ -180,7 +173,7 @@ def test_a_face_in_half_blocks_has_its_colours():
     picture = np.zeros((40, 40, 3), np.uint8)
     picture[:20] = (255, 0, 0)
     text = blocks(picture, across=10)
-    assert [len(line) for line in text.plain.splitlines()] == [10] * 5
+    assert [len(row) for row in text.plain.splitlines()] == [10] * 5
     assert text.spans[0].style.color.triplet == (0, 0, 255)
     assert text.spans[-1].style.bgcolor.triplet == (0, 0, 0)
 

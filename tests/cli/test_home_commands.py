@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from helpers.commands import error_of
 from helpers.homes import LENGTH, files_with, png, small_learner, stream
 from onlooker.cli.app import app
 from onlooker.core.learner import OnlineHarmonicLearner
@@ -57,15 +58,7 @@ def rows(*arguments):
     result = run(*arguments)
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
-    return [json.loads(line) for line in result.stdout.splitlines()]
-
-
-def told(result, code=1):
-    """The one line on stderr of a command that failed."""
-    assert result.exit_code == code, result.output
-    (line,) = result.stderr.splitlines()
-    assert result.stdout == ""
-    return line
+    return [json.loads(row) for row in result.stdout.splitlines()]
 
 
 def word(folder):
@@ -97,7 +90,7 @@ def test_rename_changes_the_name_and_nothing_else(home):
     with reopen(home, face_distances()) as opened:
         before = opened.learner.state()
         answers = [opened.predict(x).scores for x, _ in stream(3, 12)]
-        lines = sum(seen.name == "person1" for seen in opened.album.sightings(limit=999))
+        sightings = sum(seen.name == "person1" for seen in opened.album.sightings(limit=999))
     (row,) = rows("people", "rename", "person1", "ana", "--home", home)
     assert row["labeled"] >= 1
     with reopen(home, face_distances()) as opened:
@@ -109,7 +102,7 @@ def test_rename_changes_the_name_and_nothing_else(home):
             expected = [scores[name] for name in before.names]
             assert list(opened.predict(x).scores.values()) == pytest.approx(expected, abs=1e-8)
         names = [seen.name for seen in opened.album.sightings(limit=999)]
-        assert names.count("ana") == lines > 0
+        assert names.count("ana") == sightings > 0
         assert "person1" not in names
         opened.undo(to=opened.sequence - 1)
         assert opened.learner.state().names == before.names
@@ -160,7 +153,7 @@ def test_merge_makes_two_names_one(home):
 )
 def test_people_refused(home, arguments, words):
     before = word(home)
-    assert words in told(run("people", *arguments, "--home", home))
+    assert words in error_of(run("people", *arguments, "--home", home))
     assert word(home) == before
 
 
@@ -211,7 +204,7 @@ def test_a_stranger_is_listed_named_and_then_known(home, tmp_path):
     assert card["card"] not in [row["card"] for row in rows("strangers", "list", "--home", home)]
     with reopen(home, face_distances()) as opened:
         assert opened.predict(STRANGER).label == "postman"
-    assert "no stranger" in told(run("strangers", "name", card["card"], "ana", "--home", home))
+    assert "no stranger" in error_of(run("strangers", "name", card["card"], "ana", "--home", home))
 
 
 def test_an_ignored_stranger_is_only_shown_on_demand(home):
@@ -221,7 +214,7 @@ def test_an_ignored_stranger_is_only_shown_on_demand(home):
     assert rows("strangers", "list", "--hidden", "--home", home)[0]["hidden"]
 
 
-def test_a_damaged_file_of_strangers_is_told(home):
+def test_a_damaged_file_of_strangers_is_error_of(home):
     (home / "strangers.snapshot").write_bytes(b"x")
     result = run("strangers", "list", "--home", home)
     assert result.exit_code == 0
@@ -241,7 +234,7 @@ def test_events_and_undo(home):
     assert sum(row["labeled"] for row in rows("people", "list", "--home", home)) == 3
     rows("undo", "--to", len(every), "--home", home)
     assert sum(row["labeled"] for row in rows("people", "list", "--home", home)) == 6
-    assert "cannot be undone to" in told(run("undo", "--to", 9999, "--home", home))
+    assert "cannot be undone to" in error_of(run("undo", "--to", 9999, "--home", home))
 
 
 # ---- which home
@@ -250,15 +243,15 @@ def test_events_and_undo(home):
 @pytest.mark.parametrize("command", [["people", "list"], ["strangers", "list"], ["events"]])
 def test_a_home_in_use_is_told_in_one_line(home, command, tmp_path):
     with reopen(home, face_distances()):
-        assert "is in use by process" in told(run(*command, "--home", home))
-        assert "is in use by process" in told(run("backup", tmp_path / "copy", "--home", home))
+        assert "is in use by process" in error_of(run(*command, "--home", home))
+        assert "is in use by process" in error_of(run("backup", tmp_path / "copy", "--home", home))
 
 
 def test_a_folder_that_is_no_home_is_left_alone(tmp_path):
-    assert "nothing is not a home" in told(run("people", "list", "--home", "nothing"))
+    assert "nothing is not a home" in error_of(run("people", "list", "--home", "nothing"))
     assert not (tmp_path / "nothing").exists()
     (tmp_path / "some").mkdir()
-    assert "some is not a home" in told(run("people", "list", "--home", "some"))
+    assert "some is not a home" in error_of(run("people", "list", "--home", "some"))
     assert list((tmp_path / "some").iterdir()) == []
 
 
@@ -293,7 +286,7 @@ def test_an_export_becomes_the_same_home(home, tmp_path):
         assert new.album.vertices() == old.album.vertices()
         for vertex in old.album.vertices():
             assert new.album.picture(vertex) == old.album.picture(vertex)
-    assert "exists already" in told(run("export", "people.onlooker", "--home", home))
+    assert "exists already" in error_of(run("export", "people.onlooker", "--home", home))
 
 
 def test_an_export_joins_what_is_known_already(home, tmp_path):
@@ -316,9 +309,9 @@ def test_other_features_are_refused(home, tmp_path):
         made.teach(STRANGER, "cleo")
     rows("export", "people.onlooker", "--home", home)
     before = word(other)
-    line = told(run("import", "people.onlooker", "--home", other))
-    assert "features 'test/8'" in line
-    assert "'other/8'" in line
+    text = error_of(run("import", "people.onlooker", "--home", other))
+    assert "features 'test/8'" in text
+    assert "'other/8'" in text
     assert word(other) == before
 
 
@@ -381,16 +374,16 @@ def test_a_damaged_export_is_refused_and_nothing_is_made(home, tmp_path, how):
     path = tmp_path / "people.onlooker"
     rows("export", path, "--home", home)
     damage(path, how)
-    assert "people.onlooker" in told(run("import", path, "--home", tmp_path / "new"))
+    assert "people.onlooker" in error_of(run("import", path, "--home", tmp_path / "new"))
     assert not (tmp_path / "new").exists()
 
 
 def test_an_import_does_not_move_into_a_folder_of_something_else(home, tmp_path):
     rows("export", "people.onlooker", "--home", home)
-    assert "neither a home nor an empty folder" in told(
+    assert "neither a home nor an empty folder" in error_of(
         run("import", "people.onlooker", "--home", tmp_path)
     )
-    assert "No such file" in told(run("import", "nothing.onlooker", "--home", home))
+    assert "No such file" in error_of(run("import", "nothing.onlooker", "--home", home))
 
 
 def test_a_backup_is_the_same_home(home, tmp_path):
@@ -406,8 +399,8 @@ def test_a_backup_is_the_same_home(home, tmp_path):
     with reopen(home, face_distances()) as old, reopen(tmp_path / "copy", face_distances()) as new:
         assert new.album.sightings(limit=999) == old.album.sightings(limit=999)
         assert new.album.vertices() == old.album.vertices()
-    assert "exists already" in told(run("backup", tmp_path / "copy", "--home", home))
-    assert "lies in the home itself" in told(run("backup", home / "copy", "--home", home))
+    assert "exists already" in error_of(run("backup", tmp_path / "copy", "--home", home))
+    assert "lies in the home itself" in error_of(run("backup", home / "copy", "--home", home))
 
 
 def test_a_copy_that_is_not_the_same_is_no_backup(home, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""`onlooker serve`, before the first frame: settings, the folder of people, who is told."""
+"""`onlooker serve`, before the first frame: settings, the folder of people, alerts."""
 
 import json
 import sys
@@ -77,8 +77,8 @@ def test_who_was_forgotten_is_not_taught_again(tmp_path, people, capsys):
         capsys.readouterr()
         with started(home, people) as service:
             assert names(service) == ["ben"]
-        (line,) = capsys.readouterr().err.splitlines()
-        assert "ana is not taught again" in line
+        (text,) = capsys.readouterr().err.splitlines()
+        assert "ana is not taught again" in text
     register = (home / FILE).read_bytes()
     assert b"ana" not in register
     assert b"ben" not in register
@@ -161,7 +161,7 @@ def test_a_home_has_one_identity_and_no_two_have_the_same(tmp_path):
     assert len(seen) == 2
 
 
-# ---- who is told
+# ---- alerts
 
 
 class Hook(BaseHTTPRequestHandler):
@@ -204,11 +204,11 @@ def test_a_stranger_before_a_camera_is_told_to_both(tmp_path, people, hook, monk
         with started(tmp_path / "home", people, both) as service:
             for index in range(3):
                 service.show(Frame("door", index, float(index), scene(7)))
-            told = eventually(lambda: [text for topic, text, _ in heard if "/stranger" in topic])
+            alerts = eventually(lambda: [text for topic, text, _ in heard if "/stranger" in topic])
             eventually(lambda: hook.heard)
             assert service.health.problems == ()
         eventually(lambda: any(text == "offline" for _, text, _ in heard))
-    ((by_hook,), (by_mqtt,)) = hook.heard, [json.loads(text) for text in told if "camera" in text]
+    ((by_hook,), (by_mqtt,)) = hook.heard, [json.loads(text) for text in alerts if "camera" in text]
     assert by_hook["camera"] == "door"
     assert by_hook.items() <= by_mqtt.items()
 
@@ -226,8 +226,8 @@ def test_a_broker_that_is_not_there_is_told_in_health_and_the_camera_goes_on(tmp
 # ---- the command
 
 
-def told(*arguments, code):
-    """The one line of a command that does not even begin."""
+def refused(*arguments, code):
+    """The error of a `serve` that does not start."""
     result = CliRunner().invoke(app, ["serve", "--port", str(free_port()), *map(str, arguments)])
     assert result.exit_code == code, result.output
     return " ".join(result.stderr.split())
@@ -238,8 +238,8 @@ def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.delitem(sys.modules, "onlooker.alerts.mqtt", raising=False)
     monkeypatch.setitem(sys.modules, "paho", None)
-    line = told("--home", tmp_path / "home", "--mqtt", "mqtt://a", code=2)
-    assert 'pip install "onlooker[mqtt]"' in line
+    text = refused("--home", tmp_path / "home", "--mqtt", "mqtt://a", code=2)
+    assert 'pip install "onlooker[mqtt]"' in text
     assert not (tmp_path / "home").exists()
 
 
@@ -257,9 +257,9 @@ def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
 def test_refused(tmp_path, arguments, words):
     (tmp_path / "empty").write_text("\n")
     (tmp_path / "there").write_text("hunter2\n")
-    line = told("--home", tmp_path / "home", *arguments, code=1)
-    assert words in line
-    assert "hunter2" not in line
+    text = refused("--home", tmp_path / "home", *arguments, code=1)
+    assert words in text
+    assert "hunter2" not in text
     assert not (tmp_path / "home").exists()
 
 
@@ -271,9 +271,9 @@ def test_the_password_comes_from_the_environment(monkeypatch):
 
 
 def test_the_home_comes_from_the_settings_file(tmp_path):
-    assert "Give --home DIR" in told(code=2)
+    assert "Give --home DIR" in refused(code=2)
     (tmp_path / "onlooker.toml").write_text('home = "there"\n')
-    assert "missing.mp4" in told("missing.mp4", code=1)
+    assert "missing.mp4" in refused("missing.mp4", code=1)
     assert (tmp_path / "there" / "onlooker.db").exists()
     (tmp_path / "onlooker.toml").write_text("home = 7\n")
-    assert "home must be text, got 7" in told(code=1)
+    assert "home must be text, got 7" in refused(code=1)
