@@ -5,8 +5,7 @@ import pytest
 
 from helpers.spiral import KERNEL, follow, spiral
 from onlooker import Doubling, HeatKernel
-from onlooker.baselines.graph_cuts import MaxMarginGraphCuts
-from onlooker.baselines.max_margin import max_margin, soft_labels
+from onlooker.baselines.graph_cuts import MaxMarginGraphCuts, max_margin, soft_labels
 from onlooker.core.errors import BadValue, LabelConflict
 from onlooker.core.harmonic import harmonic_solution
 

@@ -5,8 +5,7 @@ import pytest
 
 from helpers.spiral import KERNEL, follow
 from onlooker import HeatKernel
-from onlooker.baselines.expansion import project
-from onlooker.baselines.manifold_svm import OnlineManifoldSVM
+from onlooker.baselines.manifold_svm import OnlineManifoldSVM, project
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import Euclidean
 

@@ -19,8 +19,7 @@ from sklearn.utils.estimator_checks import check_classifiers_classes, parametriz
 
 from onlooker import ClosestPair, HeatKernel, OnlineHarmonicLearner, OnlookerError
 from onlooker.compat import sklearn as module
-from onlooker.compat.bandwidth import auto_bandwidth
-from onlooker.compat.sklearn import HarmonicClassifier, OnlineHarmonicClassifier
+from onlooker.compat.sklearn import HarmonicClassifier, OnlineHarmonicClassifier, auto_bandwidth
 from onlooker.core.harmonic import harmonic_solution
 
 EXPECTED_FAILURES = {

@@ -1,1 +1,1 @@
-"""Rivals of the learner, with its verbs, so that one loop serves all."""
+"""Methods that the learner is compared with. They have its verbs, so one loop runs them all."""

@@ -1,4 +1,4 @@
-"""How the rivals answer: the learner's record, with shares that add up to one or nobody at all."""
+"""Predictions of the baselines: the learner's record, scores that add up to 1, or 0 for nobody."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from onlooker.core.records import Prediction
 
 
 def nobody(names: Sequence[str]) -> Prediction:
-    """No name fits.
+    """The prediction that says nobody: no name fits.
 
     >>> nobody(["ana", "ben"]).scores
     {'ana': 0.0, 'ben': 0.0}
@@ -18,7 +18,7 @@ def nobody(names: Sequence[str]) -> Prediction:
 
 
 def sums(names: Sequence[str], labels: Sequence[int], weights: Floats) -> Floats:
-    """The weight on each name, where labels are places among the names.
+    """The total weight of each name; a label is an index into the names.
 
     >>> sums(["ana", "ben"], [0, 1, 1], np.array([1.0, 2.0, 0.5]))
     array([1. , 2.5])
@@ -29,7 +29,7 @@ def sums(names: Sequence[str], labels: Sequence[int], weights: Floats) -> Floats
 
 
 def by_votes(names: Sequence[str], votes: Floats) -> Prediction:
-    """The name with most votes, the first on a tie; nobody without a vote.
+    """The name with the most votes, the first one on a tie; nobody if there is no vote.
 
     >>> by_votes(["ana", "ben"], np.array([0.5, 1.5])).scores
     {'ana': 0.25, 'ben': 0.75}
@@ -39,13 +39,13 @@ def by_votes(names: Sequence[str], votes: Floats) -> Prediction:
 
 
 def by_margins(names: Sequence[str], margins: Floats) -> Prediction:
-    """The name with the largest margin f, the first on a tie; scores are exp(f) as shares.
+    """The name with the largest margin f, the first one on a tie; scores are the softmax of f.
 
     >>> by_margins(["ana", "ben"], np.array([1.0, -1.0])).label
     'ana'
     """
-    heat = np.exp(margins - margins.max())
-    return _named(names, margins, heat / heat.sum())
+    exponentials = np.exp(margins - margins.max())
+    return _named(names, margins, exponentials / exponentials.sum())
 
 
 def _named(names: Sequence[str], evidence: Floats, shares: Floats) -> Prediction:

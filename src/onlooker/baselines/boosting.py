@@ -1,17 +1,24 @@
 """Online semi-supervised boosting (Grabner, Leistner and Bischof 2008), as Section 4.3 uses it.
 
 The paper fixes the weak learners, h_i(x) = 1{w(x, c_i) >= epsilon} around centres c_i chosen in
-advance, and their sum H = sum_i alpha_i h_i, which is 0 for outliers. It is silent on how learners
-that only fire are right or wrong, and on pseudo-labels where outliers have no class. Our reading:
-each name c has a table of right and wrong, and an unlabeled example counts by SemiBoost's rule,
+advance, and their sum H = sum_i alpha_i h_i, which is 0 for outliers. It does not say how learners
+that only fire are right or wrong, nor what pseudo-labels are where outliers have no class. We read
+it so: each name c has a table of right and wrong votes, and an unlabeled example counts by
+SemiBoost's rule,
 
     S_c = sum_{j labeled c} w(x, x_j) + C_u sum_i w(x, c_i) b_i^c,    s_c = S_c / (gamma_o + sum S)
     z = exp(-h) s_c - exp(h) s_-c,    h: the sum of alpha over the learners visited so far
 
-where b_i^c is what centre i believes of c, and s_-c the sum of all other shares.
+where b_i^c is how far centre i is taken for c, and s_-c the sum of all other shares.
+
+`Votes` counts, for one name, how often each weak learner was right and wrong about it. Learners
+only fire or stay silent, and silence is no vote: were it a vote against, every local learner would
+err about as often as known faces come, wherever it stands.
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -19,13 +26,18 @@ from numpy.typing import ArrayLike
 
 from onlooker.baselines.answers import by_votes, sums
 from onlooker.baselines.examples import ExampleStore
-from onlooker.baselines.votes import Rule, Votes, semi_boost, strict
 from onlooker.core.checks import Floats, Slots, as_name, as_number, as_rows, slots_where
 from onlooker.core.errors import BadValue, NotFound
 from onlooker.core.records import Prediction
 from onlooker.core.similarity import HeatKernel
 
 Pseudo = Literal["graph", "strict"]
+
+LARGEST_SUM = 700.0
+"""exp of more than about 709 overflows float64. Steps are cut at lam_max long before."""
+
+Rule = Callable[[float, float, float], float]
+"""The signed step z, from h (the sum of alpha over the learners visited so far), s_c and s_-c."""
 
 
 def centres_covering(n: int, count: int = 500) -> Slots:
@@ -50,11 +62,87 @@ def centres_of_quarters(n: int, count: int = 500) -> Slots:
     return np.append(first, _spread(math.ceil(3 * n / 4), n, count - count // 2))
 
 
-class OnlineSemiBoost:
-    """Boosted neighbourhoods of given centres, one table of votes a name.
+def semi_boost(h: float, own: float, rest: float) -> float:
+    """z = exp(-h) s_c - exp(h) s_-c. Shares of 1 and 0 make it the rule for a labeled example.
 
-    It needs its centres before it starts, which in the paper are frames of the stream to come: it
-    sees the future, and the other methods do not.
+    >>> semi_boost(0.0, 0.5, 0.2)
+    0.3
+    """
+    return math.exp(-h) * own - math.exp(min(h, LARGEST_SUM)) * rest
+
+
+def strict(h: float, own: float, rest: float) -> float:
+    """z = tanh(2 (s_c - s_-c)) - tanh(2 min(h, 1)), closest to the rule of 2008.
+
+    >>> round(strict(0.2, 0.5, 0.0), 4)
+    0.3816
+    """
+    return math.tanh(2.0 * (own - rest)) - math.tanh(2.0 * min(h, 1.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Votes:
+    """The votes for one name: lc and lw of every learner, both 1 at the start, so that alpha is 0.
+
+    >>> table = Votes.without_evidence(2)
+    >>> table.visit(np.array([0, 1]), 1.0, 0.0, rule=semi_boost, largest=10.0)
+    >>> table.right.round(4), table.alphas.round(4)
+    (array([2.    , 1.7071]), array([0.3466, 0.2674]))
+    """
+
+    right: Floats
+    wrong: Floats
+
+    @classmethod
+    def without_evidence(cls, learners: int) -> "Votes":
+        """The table of that many learners before the first example."""
+        return cls(np.ones(learners), np.ones(learners))
+
+    def copy(self) -> "Votes":
+        """An independent copy, with which another name starts."""
+        return Votes(self.right.copy(), self.wrong.copy())
+
+    @property
+    def errors(self) -> Floats:
+        """e_i = lw / (lc + lw)."""
+        return self.wrong / (self.right + self.wrong)
+
+    @property
+    def alphas(self) -> Floats:
+        """alpha_i = 1/2 ln((1 - e_i) / e_i), and 0 where e_i >= 1/2."""
+        return np.maximum(0.5 * np.log(self.right / self.wrong), 0.0)
+
+    @property
+    def beliefs(self) -> Floats:
+        """b_i = max(0, (lc - lw) / (lc + lw)): how much centre i is taken for the name."""
+        return np.maximum((self.right - self.wrong) / (self.right + self.wrong), 0.0)
+
+    def sum_of(self, firing: Slots, selectors: int) -> float:
+        """H: the sum of alpha over the learners that fire and are among the least wrong."""
+        alphas = self.alphas
+        if selectors < len(alphas):
+            alphas[np.argsort(self.errors, kind="stable")[selectors:]] = 0.0
+        return float(alphas[firing].sum())
+
+    def visit(self, firing: Slots, own: float, rest: float, *, rule: Rule, largest: float) -> None:
+        """Update those that fire, the least wrong first; each step depends on those before it."""
+        h = 0.0
+        for i in firing[np.argsort(self.errors[firing], kind="stable")].tolist():
+            z = rule(h, own, rest)
+            right, wrong = self.right.item(i), self.wrong.item(i)
+            if z > 0:
+                right += min(z, largest)
+            else:
+                wrong += min(-z, largest)
+            self.right[i], self.wrong[i] = right, wrong
+            h += max(0.5 * math.log(right / wrong), 0.0)
+
+
+class OnlineSemiBoost:
+    """Boosted neighbourhoods of given centres, with one table of votes for each name.
+
+    It needs its centres before it starts. In the paper these are frames of the stream that follows,
+    so it knows the future, which the other methods do not.
 
     >>> model = OnlineSemiBoost(HeatKernel(bandwidth=1.0, cutoff=0.1), [[0.5], [2.0], [4.0]])
     >>> model.teach([0.0], "ana")
@@ -64,7 +152,7 @@ class OnlineSemiBoost:
     None
 
     graph_weight is C_u; sink is gamma_o (10 * cutoff unless given); largest_step is lam_max.
-    pseudo="strict" is the rule closest to 2008, with C_u = 0 (see `votes.strict`). selectors: how
+    pseudo="strict" is the rule closest to 2008, with C_u = 0 (see `strict`). selectors: how
     many learners, those least wrong, may vote for a name; all of them unless given.
     """
 
@@ -97,8 +185,8 @@ class OnlineSemiBoost:
             self._store.add(self._store.query(row))
         self._centres = len(rows)
         self._tables: dict[str, Votes] = {}
-        # The table of a name known from the start and never seen: with it a new name begins, so
-        # that it makes no difference when a name is first heard of.
+        # The table of a name that was there from the start but has no example. A new name starts
+        # with a copy, so that it does not matter when a name is first taught.
         self._unseen = Votes.without_evidence(len(rows))
         self._labels: list[int] = []
 
@@ -112,7 +200,7 @@ class OnlineSemiBoost:
         return tuple(self._tables)
 
     def votes(self, name: str) -> Votes:
-        """A copy of what the learners have earned for a name."""
+        """A copy of the votes for a name."""
         if name not in self._tables:
             raise NotFound(f"nobody is called {name!r}; known are {', '.join(self.names) or '-'}")
         return self._tables[name].copy()
@@ -133,7 +221,7 @@ class OnlineSemiBoost:
         return self._named(self._firing(self._store.weights(self._store.query(x))))
 
     def observe(self, x: ArrayLike) -> Prediction:
-        """Name it, then let the learners that fire on it learn from what it seems to be."""
+        """Name it, then update the learners that fire on it by its pseudo-label."""
         weights = self._store.weights(self._store.query(x))
         firing = self._firing(weights)
         prediction = self._named(firing)
@@ -148,7 +236,7 @@ class OnlineSemiBoost:
         return by_votes(self.names, np.array(sums))
 
     def _shares(self, weights: Floats) -> Floats:
-        """s_c of every name; what is missing to 1 is the sink's."""
+        """s_c of every name; the rest, up to 1, is the share of the sink."""
         to_centres, to_labels = np.split(weights, [self._centres])
         masses = sums(self.names, self._labels, to_labels)
         if self.graph_weight:
@@ -158,7 +246,7 @@ class OnlineSemiBoost:
         return masses / (self.sink + total) if total > 0 else masses
 
     def _learn(self, firing: Slots, shares: Floats, rule: Rule) -> None:
-        """One visit of the firing learners for every name, and for the one yet to come."""
+        """Update the firing learners for every name, and for the name without an example."""
         tables = [*self._tables.values(), self._unseen]
         for own, table in zip([*shares.tolist(), 0.0], tables, strict=True):
             rest = float(shares.sum()) - own

@@ -1,7 +1,7 @@
-"""What the rivals keep: vectors one after another, and tables over pairs of them.
+"""What the baselines store: vectors in order of arrival, and matrices over all pairs of them.
 
 Unlike the learner's vectors they are all read at every step, so they are held in float64, ready to
-be multiplied. The last one takes the place of one that goes, so that nothing else moves.
+be multiplied. When one is removed the last one moves to its index, so that nothing else moves.
 """
 
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from onlooker.core.errors import BadValue
 from onlooker.core.similarity import CLOSE, HeatKernel, squared_norms
 
 JITTER = 1e-8
-"""Added to the diagonal of K where it is solved: examples at one place make it singular."""
+"""Added to the diagonal of K before solving: two equal examples make it singular."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExampleQuery:
-    """A vector that was checked, with what its distances need."""
+    """A checked vector, with what is needed to compute its distances."""
 
     vector: Floats
     norm: float
@@ -29,7 +29,7 @@ class ExampleQuery:
 
 
 class ExampleStore:
-    """Vectors of one length, and how far one more is from each of them.
+    """Vectors of one length, and the distances of a query to all of them.
 
     >>> store = ExampleStore(HeatKernel(bandwidth=1.0, cutoff=0.1))
     >>> for place in ([0.0], [1.0], [5.0]):
@@ -53,7 +53,7 @@ class ExampleStore:
         return self._size
 
     def query(self, x: ArrayLike) -> ExampleQuery:
-        """An example, checked: as long as those that are stored, once there are some."""
+        """Check an example: its length must be that of the stored ones, once there are some."""
         like = self._rows if len(self._rows) else None
         vector = as_vector(x, like=like).astype(np.float64, copy=False)
         row = vector[None]
@@ -68,13 +68,13 @@ class ExampleStore:
         rows = self._rows[: self._size]
         scale = self._norms[: self._size] + query.norm
         gaps: Floats = scale - 2.0 * (rows @ query.vector)
-        # Inner products of vectors so close would drown in rounding.
+        # For vectors this close the difference of inner products is mostly rounding error.
         close = slots_where(gaps < CLOSE * scale)
         gaps[close] = squared_norms(rows[close] - query.vector)
         return gaps
 
     def weights(self, query: ExampleQuery, gaps: Floats | None = None) -> Floats:
-        """Similarities w to every stored vector, from the gaps if they are at hand."""
+        """Similarities w to every stored vector, from the gaps if these are given."""
         if not self._size:
             return np.zeros(0)
         moments = self._moments[: self._size]
@@ -82,7 +82,7 @@ class ExampleStore:
         return self.kernel.weights(self.kernel.distance.squared(gaps, query.moments, moments))
 
     def add(self, query: ExampleQuery) -> None:
-        """Keep a copy of it, behind the others."""
+        """Store a copy of it, after the others."""
         if not len(self._rows):
             self._rows = np.zeros((0, len(query.vector)))
             self._moments = np.zeros((0, len(query.moments)))
@@ -97,14 +97,14 @@ class ExampleStore:
         self._size += 1
 
     def remove(self, place: int) -> None:
-        """Let go of one; the last takes its place."""
+        """Remove one; the last one moves to its index."""
         self._size -= 1
         for column in (self._rows, self._norms, self._moments):
             column[place] = column[self._size]
 
 
 class PairTable:
-    """A symmetric number for every pair that is stored, such as the similarity w or a kernel K.
+    """A symmetric matrix over the stored examples, such as the similarity w or a kernel K.
 
     >>> table = PairTable()
     >>> for row in ([0.0], [1.0, 0.0], [2.0, 3.0, 0.0]):
@@ -121,11 +121,11 @@ class PairTable:
 
     @property
     def values(self) -> Floats:
-        """The table itself, not a copy."""
+        """The matrix itself, not a copy."""
         return self._all[: self._size, : self._size]
 
     def add(self, row: Floats) -> None:
-        """One more: its number with each of the others, and then with itself."""
+        """Append an example: its value with each of the others, then with itself."""
         if self._size == len(self._all):
             extra = max(4, self._size // 2)
             self._all = np.pad(self._all, (0, extra))
@@ -134,7 +134,7 @@ class PairTable:
         self._all[: self._size, self._size - 1] = row
 
     def remove(self, place: int) -> None:
-        """Let go of one; the last takes its place."""
+        """Remove one; the last one moves to its index."""
         last, self._size = self._size - 1, self._size - 1
         self._all[place, :last] = self._all[last, :last]
         self._all[:last, place] = self._all[:last, last]
@@ -142,7 +142,7 @@ class PairTable:
 
 
 def solved(gram: Floats, right: Floats) -> Floats:
-    """(K + 1e-8 I)^-1 right, for a table K of a kernel.
+    """(K + 1e-8 I)^-1 right, for the matrix K of a kernel.
 
     >>> solved(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0])).round(4)
     array([1. , 0.5])
@@ -151,6 +151,6 @@ def solved(gram: Floats, right: Floats) -> Floats:
     np.fill_diagonal(system, system.diagonal() + JITTER)
     try:
         factor = scipy.linalg.cho_factor(system, check_finite=False)
-    except np.linalg.LinAlgError:  # rounding made K what no kernel is
+    except np.linalg.LinAlgError:  # rounding made K indefinite
         return np.asarray(np.linalg.lstsq(system, right)[0])
     return np.asarray(scipy.linalg.cho_solve(factor, right, check_finite=False))

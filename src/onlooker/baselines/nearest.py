@@ -18,7 +18,7 @@ class NearestNeighbour:
     >>> model.teach([0.0, 0.0], "ana")
     >>> model.observe([0.4, 0.3]).label
     'ana'
-    >>> print(model.observe([0.9, 1.3]).label)      # nobody labeled is near, whoever else was seen
+    >>> print(model.observe([0.9, 1.3]).label)      # no labeled example is near
     None
     """
 
@@ -29,7 +29,7 @@ class NearestNeighbour:
         self._labels: list[int] = []
 
     def __len__(self) -> int:
-        """Labeled examples: it keeps no others."""
+        """Labeled examples: it stores no others."""
         return len(self._store)
 
     def teach(self, x: ArrayLike, name: str) -> None:

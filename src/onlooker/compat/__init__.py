@@ -1,4 +1,4 @@
-"""The learner in the manners of other libraries: `compat.sklearn` and `compat.river`.
+"""The learner with the interfaces of other libraries: `compat.sklearn` and `compat.river`.
 
 Nothing is imported here, so that neither library is needed for the other.
 """

@@ -34,8 +34,8 @@ class HarmonicClassifier(base.Classifier):
     {}
 
     `learn_one(x, None)` is a step without a label. Nobody is an empty dictionary, and None from
-    `predict_one`. Probabilities are those that the walk from x ends at each label; what is missing
-    to 1 ended in the sink. Where examples at the same place have different labels, the latest
+    `predict_one`. Probabilities are those that the walk from x ends at each label; the rest, up
+    to 1, ended in the sink. Where examples at the same place have different labels, the latest
     counts. Labeled examples are kept beyond max_vertices.
 
     A feature that is missing counts as 0, as elsewhere in river, so features may appear and
@@ -85,14 +85,14 @@ class HarmonicClassifier(base.Classifier):
         return True
 
     def learn_one(self, x: Features, y: ClfTarget | None = None) -> None:
-        """Learn from an example; None for y means that nobody has told its label."""
+        """Learn from an example; None for y means that it has no label."""
         values = _numbers(x)
         new = [feature for feature in values if values[feature] and feature not in self._columns]
         vector = self._vector(values)
         if new:
             if y is None and self.learner.predict(vector).label is None:
-                return  # nobody leaves no trace, and a new feature would be one
-            self._make_room(new)
+                return  # nobody changes nothing, so no feature is added either
+            self._add_columns(new)
             vector = self._vector(values)
         if y is None:
             self.learner.observe(vector)
@@ -115,10 +115,10 @@ class HarmonicClassifier(base.Classifier):
     # ---- features to vectors
 
     def _vector(self, values: dict[FeatureName, float]) -> Rows:
-        """One column per known feature, zeros to spare, and the length of what is unknown.
+        """One column per known feature, spare columns of zeros, and the norm of unknown features.
 
-        Stored examples have 0 in that last column, so all distances come out as if every feature
-        had its own.
+        Stored examples have 0 in that last column, so all distances are as if every feature had
+        its own column.
         """
         vector = np.zeros(self._width)
         for feature, column in self._columns.items():
@@ -126,9 +126,9 @@ class HarmonicClassifier(base.Classifier):
         vector[-1] = hypot(*(v for feature, v in values.items() if feature not in self._columns))
         return as_vector(vector)
 
-    def _make_room(self, new: list[FeatureName]) -> None:
-        """Columns for new features, and one to spare at the end."""
-        for feature in sorted(new, key=repr):  # not in the order of the dictionary
+    def _add_columns(self, new: list[FeatureName]) -> None:
+        """Add columns for new features, and one for the norm of unknown ones."""
+        for feature in sorted(new, key=repr):  # a fixed order, whatever the order of the dictionary
             self._columns[feature] = len(self._columns)
         if len(self._columns) < self._width:
             return
@@ -165,7 +165,7 @@ impute it first, e.g. with river.preprocessing
 
 
 class _Widened(OnlineHarmonicLearner):
-    """What a learner knows, with zeros appended to every vector: no distance changes."""
+    """A view of a learner with zeros appended to every vector, which changes no distance."""
 
     def __init__(self, narrow: OnlineHarmonicLearner, width: int) -> None:
         super().__init__(narrow.kernel, sink=narrow.sink, features=narrow.features)

@@ -1,4 +1,4 @@
-"""What both adapters translate: labels of any kind to names and back, words to quantizers."""
+"""What both adapters convert: labels of any type to names and back, words to quantizers."""
 
 from collections.abc import Hashable
 from itertools import chain, count
@@ -32,7 +32,7 @@ def teach_latest(learner: OnlineHarmonicLearner, x: ArrayLike, name: str) -> Non
     """Teach; at a place that has another name already, the latest name counts.
 
     The learner itself refuses a second name. Tables repeat rows and contradict themselves, and
-    neither scikit-learn nor river stops for that.
+    neither scikit-learn nor river refuses that.
     """
     try:
         learner.teach(x, name)
@@ -44,8 +44,8 @@ def teach_latest(learner: OnlineHarmonicLearner, x: ArrayLike, name: str) -> Non
 class LabelNames(Generic[Label]):
     """A name for every label, and the label of every name, in order of arrival.
 
-    The learner calls its classes by strings. A label is called by its own text; where another one
-    has taken that, by its text as Python code, and so on. Nothing is ever parsed.
+    The learner calls its classes by strings. The name of a label is its text; where that is taken
+    by another label, its `repr`, then the `repr` with a number. Names are never parsed.
 
     >>> names = LabelNames[int | str]()
     >>> [names.name(label) for label in (1, "1", "ana", 1, " ")]
@@ -62,11 +62,11 @@ class LabelNames(Generic[Label]):
 
     @property
     def labels(self) -> list[Label]:
-        """Every label that was ever named."""
+        """Every label that has a name."""
         return list(self._name)
 
     def name(self, label: Label) -> str:
-        """What a label is called; a new label gets a new name."""
+        """The name of a label; a new label gets a new name."""
         if label not in self._name:
             numbered = (f"{label!r} {n}" for n in count(2))
             candidates = chain([str(label), repr(label)], numbered)
@@ -76,5 +76,5 @@ class LabelNames(Generic[Label]):
         return self._name[label]
 
     def label(self, name: str) -> Label:
-        """The label that is called so."""
+        """The label with that name."""
         return self._label[name]
