@@ -31,7 +31,7 @@ from rich.table import Table
 from streams import Crowd
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
-from onlooker.experiments.paper.literal import literal_figure
+from onlooker.experiments.paper.references import literal_figure
 
 Row = dict[str, Any]
 

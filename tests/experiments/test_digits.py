@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from onlooker.experiments.accuracy import AccuracyRow, AccuracyRun
 from onlooker.experiments.digits import DIGITS, DigitsJob, digits_stream, main, run
-from onlooker.experiments.paper.stream import AccuracyRow, AccuracyRun
 from onlooker.experiments.parallel import spread
 from onlooker.experiments.report.plots import windowed
 

@@ -194,8 +194,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 def work(names: Sequence[str], setup: "Setup") -> tuple[list["Section"], list[dict[str, Any]]]:
     """Run the experiments, printing each section as it is finished; sections and JSON rows."""
-    from onlooker.experiments.reproduce import EXPERIMENTS
-    from onlooker.experiments.theory.sections import EXPERIMENTS as THEORY
+    from onlooker.experiments.reproduce import EXPERIMENTS, THEORY
 
     console, sections, rows = Console(), [], []
     if any(name in EXPERIMENTS for name in names):

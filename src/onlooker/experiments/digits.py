@@ -1,4 +1,4 @@
-"""The accuracy yardstick: handwritten digits, four labels a class, the rest an unlabeled stream.
+"""The accuracy experiment: handwritten digits, four labels a class, the rest an unlabeled stream.
 
     python -m onlooker.experiments.digits --json digits.json --plot digits.svg
 
@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -24,25 +25,30 @@ from sklearn.datasets import load_digits
 import onlooker
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
 from onlooker.core.quantizer import Quantizer
+from onlooker.experiments.accuracy import (
+    AccuracyRun,
+    answers_of,
+    measure_accuracy,
+    print_table,
+)
 from onlooker.experiments.options import at_least, figure_file, output_file
-from onlooker.experiments.paper.rivals import (
+from onlooker.experiments.paper.references import (
     SPREADING,
+    LabeledStream,
     NearestLabeled,
     label_spreading,
     offline_exact,
 )
-from onlooker.experiments.paper.stream import AccuracyRun, LabeledStream, Stopwatch, follow, judge
 from onlooker.experiments.parallel import spread
 from onlooker.experiments.report.plots import save_figure
-from onlooker.experiments.report.tables import print_table
 
 DIGITS = 1797
 LABELS_PER_CLASS = 4
 SINK = 1e-6
 KERNEL = HeatKernel(bandwidth=float(np.sqrt(0.1)), cutoff=1e-20)
 """The cutoff is so small that every digit is similar to some labeled one from the first step on
-(the least such similarity is 4e-19 over the seeds 0 to 4). Nobody is never the answer then, and the
-comparison with methods that always answer is fair."""
+(the least such similarity is 4e-19 over the seeds 0 to 4). So the answer is never nobody, and the
+comparison with methods that always give a name is fair."""
 
 QUANTIZERS: dict[str, Quantizer] = {"closest pair": ClosestPair(), "doubling": Doubling()}
 OFFLINE = {
@@ -57,21 +63,21 @@ DEMO_FILES = (Path("demo/digits.svg"), Path("demo/digits.png"))
 DEMO = """\
 1797 handwritten digits arrive one by one, in random order. A person has labeled
 40 of them, four of each digit; the others carry no label. The learner names
-each digit as it arrives, then learns from it without being told the truth. Of
-the unlabeled digits it keeps at most n_g, each standing for those merged into
-it: by closest pair (the default) or by doubling (the paper's way). Beside it
-1-NN, which knows the 40 labeled digits only, and two methods that see all
+each digit as it arrives, then learns from it without its true name. Of the
+unlabeled digits it stores at most n_g; each represents those merged into it, by
+closest pair (the default) or by doubling (as in the paper). It is compared with
+1-NN, which knows the 40 labeled digits only, and with two methods that see all
 digits at once.
 
 accuracy: right names among the unlabeled digits; sd: over {seeds} random orders;
-nobody: no name given; vertices: digits kept at the end, with the labeled ones;
+nobody: no name given; vertices: digits stored at the end, labeled ones included;
 ms/step: milliseconds to name and learn one digit.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class DigitsJob:
-    """One method on one shuffle, of which the first so many examples are used."""
+    """One method on one shuffle, of which the first `examples` are used."""
 
     method: str
     n_g: int | None
@@ -99,13 +105,13 @@ def digits_stream(seed: int, examples: int = DIGITS) -> LabeledStream:
 
 
 def run(job: DigitsJob) -> AccuracyRun:
-    """One line of the results.
+    """Run one job.
 
     >>> run(DigitsJob("1-NN", None, seed=0, examples=300)).row.vertices
     40
     """
     stream = digits_stream(job.seed, job.examples)
-    watch = Stopwatch()
+    began = perf_counter()
     if job.method in OFFLINE:
         answers = OFFLINE[job.method](stream)
         vertices = len(stream.labeled) + len(stream.unlabeled)
@@ -117,16 +123,16 @@ def run(job: DigitsJob) -> AccuracyRun:
                 KERNEL, sink=SINK, max_vertices=job.n_g, quantizer=QUANTIZERS[job.method]
             )
         )
-        answers = follow(learner, stream)
+        answers = answers_of(learner, stream)
         vertices = len(learner)
-    return judge(
+    return measure_accuracy(
         answers,
         stream.truth,
         method=job.method,
         n_g=job.n_g,
         seed=job.seed,
         vertices=vertices,
-        seconds=watch.seconds(),
+        seconds=perf_counter() - began,
     )
 
 
@@ -139,7 +145,7 @@ def run_all(seeds: int, budgets: Sequence[int], examples: int = DIGITS) -> list[
 
 
 def settings(examples: int) -> dict[str, Any]:
-    """What a reader needs to know to get the same rows again."""
+    """What a reader needs to get the same rows again."""
     return {
         "data": "sklearn.datasets.load_digits / 16",
         "examples": examples,
@@ -177,7 +183,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """AccuracyRun the experiment; 0 when all is well, 2 for a wrong argument, 130 after Ctrl-C."""
+    """Run the experiment: exit code 0, 2 for a wrong argument, 130 after Ctrl-C."""
     arguments = parser().parse_args(argv)
     seeds = arguments.seeds or (DEMO_SEEDS if arguments.demo else SEEDS)
     figures = arguments.plot or (DEMO_FILES if arguments.demo else ())

@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.core.union import REFUSED
-from onlooker.experiments.merging.experiment import best, compared, finding, points
-from onlooker.experiments.merging.jobs import ONE, SMALL, MergingRow
+from onlooker.experiments.merging.experiment import (
+    ONE,
+    SMALL,
+    MergingRow,
+    best,
+    compared,
+    finding,
+    points,
+)
 from onlooker.experiments.merging.plot import recall_over_cutoffs
 from onlooker.experiments.merging.sites import (
     DEALS,

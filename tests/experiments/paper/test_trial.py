@@ -9,7 +9,7 @@ import pytest
 from onlooker.experiments.paper import trial as trials
 from onlooker.experiments.paper.methods import METHODS
 from onlooker.experiments.paper.protocol import Protocol, Step
-from onlooker.experiments.paper.trial import Trial, detection_rate, judge, run
+from onlooker.experiments.paper.trial import Trial, detection_rate, run, scores_by_camera
 from onlooker.simulation.filming import Truth
 from onlooker.simulation.orl import pictures_of
 from onlooker.simulation.scenarios import write_dataset
@@ -137,7 +137,7 @@ def test_frames_without_a_face_and_labeled_ones_are_not_judged():
         Step("three", "ana", ()),
     ]
     said = [(), (), ("ana",), ("ana", None), ("ben",), ()]
-    scores = judge(steps, said)
+    scores = scores_by_camera(steps, said)
     assert [(camera, score.frames) for camera, score in scores.items()] == [
         ("one", 1), ("two", 2), ("three", 0),
     ]  # fmt: skip

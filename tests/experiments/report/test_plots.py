@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 
 from onlooker.core.errors import BadValue
-from onlooker.experiments.paper.curves_plot import METHOD_STYLES, over_cutoffs, precision_recall
+from onlooker.experiments.paper.figures import (
+    METHOD_STYLES,
+    by_size,
+    over_cutoffs,
+    precision_recall,
+)
 from onlooker.experiments.paper.methods import METHODS
-from onlooker.experiments.paper.sizes_plot import by_size
 from onlooker.experiments.paper.trial import TrialRow
 from onlooker.experiments.report.html import drawing
 

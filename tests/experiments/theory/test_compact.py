@@ -13,8 +13,8 @@ from onlooker.experiments.theory.compact import (
     CompactJob,
     CompactRow,
     finding,
-    follow,
     measure,
+    merged_into,
     online_compact,
     run,
     table,
@@ -72,6 +72,6 @@ def test_with_a_budget_few_stand_for_many_and_labels_for_themselves():
     assert len(np.unique(standing[2:], axis=0)) <= 20
 
 
-def test_a_merge_is_followed_to_its_end():
-    assert follow({3: 2, 2: 7}, 3) == 7
-    assert follow({}, 3) == 3
+def test_a_merge_is_merged_intoed_to_its_end():
+    assert merged_into({3: 2, 2: 7}, 3) == 7
+    assert merged_into({}, 3) == 3

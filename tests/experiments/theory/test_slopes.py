@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from onlooker.experiments.paper.stream import AccuracyRow
+from onlooker.experiments.accuracy import AccuracyRow
 from onlooker.experiments.theory.slopes import binned_slope, slope, student_interval, trend
 
 

@@ -18,7 +18,7 @@ from onlooker import OnlineHarmonicLearner
 from onlooker.core.records import Prediction
 from onlooker.core.union import REFUSED, UnionSummary, union
 from onlooker.evaluation import Score
-from onlooker.experiments.paper.methods import follow, nothing
+from onlooker.experiments.paper.methods import follow_steps
 from onlooker.experiments.paper.protocol import RUN, Step
 
 SITES = 8
@@ -84,7 +84,7 @@ def learned(make: Make, some: Sequence[Dealt], sites: int = SITES) -> list[Union
     summaries = []
     for part in ([step for _, step in some], *parts):
         site = SimulatedSite(make())
-        follow(site, part, nothing)
+        follow_steps(site, part)
         summaries.append(UnionSummary(site.learner, tuple(site.refused)))
     return summaries
 

@@ -1,7 +1,8 @@
-"""The rivals by name: every one is handed a stream and says what it called each face."""
+"""The methods that are compared, by name: each gets the steps of a stream and names every face."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,24 +20,23 @@ from onlooker.baselines.nearest import NearestNeighbour
 from onlooker.core.records import Prediction
 from onlooker.evaluation import Provenance
 from onlooker.experiments.paper.protocol import Step
-from onlooker.experiments.paper.rivals import label_spreading, offline_exact
-from onlooker.experiments.paper.stream import LabeledStream, Stopwatch
+from onlooker.experiments.paper.references import LabeledStream, label_spreading, offline_exact
 
 FaceNames = tuple[str | None, ...]
-"""What the faces of a step were called; empty where there was none, or where it was labeled."""
+"""The names given to the faces of a step; empty without a face, and for a labeled step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a method said of each step, how clean it stayed, and the time of a step."""
+    """The names a method gave at each step, its contamination, and its time per frame."""
 
-    said: list[FaceNames]
+    names: list[FaceNames]
     contamination: float | None
     ms_per_frame: float
 
 
-class Rival(Protocol):
-    """The learner's verbs."""
+class Baseline(Protocol):
+    """A method with the learner's verbs."""
 
     def teach(self, x: Any, name: str, /) -> None:
         """A labeled example."""
@@ -46,121 +46,122 @@ class Rival(Protocol):
 
 
 Method = Callable[[Sequence[Step], HeatKernel, int], Outcome]
+"""From the steps of a stream, the kernel and n_g to the outcome."""
 Solve = Callable[[LabeledStream, HeatKernel, float], Sequence[str | None]]
+"""From a whole stream, the kernel and the sink to the names of its unlabeled examples."""
 
 
-def follow(
-    rival: Rival, steps: Sequence[Step], note: Callable[[Prediction, str | None], object]
+def follow_steps(
+    method: Baseline,
+    steps: Sequence[Step],
+    note: Callable[[Prediction, str | None], object] | None = None,
 ) -> tuple[list[FaceNames], float]:
-    """Teach the labeled faces and show the others, in order; what was said, seconds a frame.
+    """Teach the labeled faces and show the others, in order: the names, and seconds per frame.
 
-    `note` is called after every face that was shown, and not timed.
+    `note` is called with each prediction and the true name, outside the measured time.
     """
-    said: list[FaceNames] = []
+    given: list[FaceNames] = []
     seconds = 0.0
     for step in steps:
         names: list[str | None] = []
         if step.labeled and step.person is not None:
-            rival.teach(step.faces[0], step.person)
-            said.append(())
+            method.teach(step.faces[0], step.person)
+            given.append(())
             continue
         for vector in step.faces:
             if vector is None:
                 names.append(None)
                 continue
-            watch = Stopwatch()
-            answer = rival.observe(vector)
-            seconds += watch.seconds()
-            names.append(answer.label)
-            note(answer, step.person)
-        said.append(tuple(names))
-    return said, seconds / max(1, sum(not step.labeled for step in steps))
+            began = perf_counter()
+            prediction = method.observe(vector)
+            seconds += perf_counter() - began
+            names.append(prediction.label)
+            if note is not None:
+                note(prediction, step.person)
+        given.append(tuple(names))
+    return given, seconds / max(1, sum(not step.labeled for step in steps))
 
 
 def online(quantizer: ClosestPair | Doubling) -> Method:
-    """Our learner, and how much of what it accepted is in the wrong hands."""
+    """Our learner, and the share of what it accepted that carries a wrong name."""
 
     def run(steps: Sequence[Step], kernel: HeatKernel, n_g: int) -> Outcome:
         learner = OnlineHarmonicLearner(kernel, max_vertices=n_g, quantizer=quantizer)
         origin = Provenance(learner)
-        said, seconds = follow(learner, steps, origin.note)
-        return Outcome(said, origin.contamination(), 1000 * seconds)
+        names, seconds = follow_steps(learner, steps, origin.note)
+        return Outcome(names, origin.contamination(), 1000 * seconds)
 
     return run
 
 
 def nearest(steps: Sequence[Step], kernel: HeatKernel, n_g: int) -> Outcome:
     """The labeled faces alone; it accepts nothing, so nothing can be contaminated."""
-    said, seconds = follow(NearestNeighbour(kernel), steps, nothing)
-    return Outcome(said, None, 1000 * seconds)
-
-
-def nothing(answer: Prediction, truth: str | None) -> None:
-    """For methods of which nothing needs to be noted."""
+    return _outcome(NearestNeighbour(kernel), steps)
 
 
 def boosting(choose: Callable[[int, int], NDArray[np.intp]]) -> Method:
-    """Weak learners around examples given in advance: it sees faces that are yet to come."""
+    """Weak learners around examples given in advance: some of them are shown only later."""
 
     def run(steps: Sequence[Step], kernel: HeatKernel, n_g: int) -> Outcome:
-        faces = shown(steps)
-        rival = OnlineSemiBoost(kernel, faces[choose(len(faces), n_g)])
-        said, seconds = follow(rival, steps, nothing)
-        return Outcome(said, None, 1000 * seconds)
+        faces = unlabeled_faces(steps)
+        return _outcome(OnlineSemiBoost(kernel, faces[choose(len(faces), n_g)]), steps)
 
     return run
 
 
 def manifold_svm(steps: Sequence[Step], kernel: HeatKernel, n_g: int) -> Outcome:
-    """The same budget for its buffer; similarities in units of their median, being tiny."""
-    rival = OnlineManifoldSVM(kernel, buffer=n_g, normalise=True)
-    said, seconds = follow(rival, steps, nothing)
-    return Outcome(said, None, 1000 * seconds)
+    """The same budget for its buffer; w is divided by its median, because it is tiny."""
+    return _outcome(OnlineManifoldSVM(kernel, buffer=n_g, normalise=True), steps)
 
 
 def graph_cuts(steps: Sequence[Step], kernel: HeatKernel, n_g: int) -> Outcome:
-    """The same graph; the classifier on top of it is another."""
-    said, seconds = follow(MaxMarginGraphCuts(kernel, max_vertices=n_g), steps, nothing)
-    return Outcome(said, None, 1000 * seconds)
+    """The same graph with another classifier on top of it."""
+    return _outcome(MaxMarginGraphCuts(kernel, max_vertices=n_g), steps)
 
 
 def offline(solve: Solve) -> Method:
-    """One solve over the whole stream, read back frame by frame; n_g does not matter."""
+    """One solve over the whole stream, read back frame by frame; n_g is not used."""
 
     def run(steps: Sequence[Step], kernel: HeatKernel, n_g: int) -> Outcome:
-        everything = whole(steps)
-        watch = Stopwatch()
-        names = iter(solve(everything, kernel, 10 * kernel.cutoff))
-        seconds = watch.seconds() / max(1, sum(not step.labeled for step in steps))
-        said = [
-            () if step.labeled else tuple(None if x is None else next(names) for x in step.faces)
+        stream = whole_stream(steps)
+        began = perf_counter()
+        answers = iter(solve(stream, kernel, 10 * kernel.cutoff))
+        seconds = (perf_counter() - began) / max(1, sum(not step.labeled for step in steps))
+        names = [
+            () if step.labeled else tuple(None if x is None else next(answers) for x in step.faces)
             for step in steps
         ]
-        return Outcome(said, _share_wrong(steps, said), 1000 * seconds)
+        return Outcome(names, _share_wrong(steps, names), 1000 * seconds)
 
     return run
 
 
-def whole(steps: Sequence[Step]) -> LabeledStream:
-    """Labeled and other faces of a stream."""
+def whole_stream(steps: Sequence[Step]) -> LabeledStream:
+    """The labeled and the other faces of all steps."""
     taught = [(step.faces[0], step.person) for step in steps if step.labeled]
     truth = [
         step.person or "" for step in steps if not step.labeled for x in step.faces if x is not None
     ]
     labeled = np.array([vector for vector, _ in taught])
-    return LabeledStream(labeled, [str(name) for _, name in taught], shown(steps), truth)
+    return LabeledStream(labeled, [str(name) for _, name in taught], unlabeled_faces(steps), truth)
 
 
-def shown(steps: Sequence[Step]) -> NDArray[np.float32]:
-    """All vectors that are not labeled, in order: what a method given everything in advance has."""
+def unlabeled_faces(steps: Sequence[Step]) -> NDArray[np.float32]:
+    """The vectors of all faces that are not labeled, in order."""
     return np.array([x for step in steps if not step.labeled for x in step.faces if x is not None])
 
 
-def _share_wrong(steps: Sequence[Step], said: Sequence[FaceNames]) -> float | None:
+def _outcome(method: Baseline, steps: Sequence[Step]) -> Outcome:
+    """Of a method whose contamination is not measured."""
+    names, seconds = follow_steps(method, steps)
+    return Outcome(names, None, 1000 * seconds)
+
+
+def _share_wrong(steps: Sequence[Step], given: Sequence[FaceNames]) -> float | None:
     """Every face is a vertex of its own here: contamination is the share of wrong names."""
     pairs = [
         (name, step.person)
-        for step, names in zip(steps, said, strict=True)
+        for step, names in zip(steps, given, strict=True)
         for name in names
         if name is not None
     ]
@@ -179,4 +180,4 @@ METHODS: dict[str, Method] = {
     "label-spreading": offline(label_spreading),
 }
 LEARNERS = ("online", "online-doubling")
-"""Those that are ours."""
+"""The methods that are ours."""

@@ -1,4 +1,4 @@
-"""One method at one cutoff on one set: the rows that everything else is drawn from."""
+"""One method at one cutoff on one set: the raw rows from which tables and figures are made."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ BANDWIDTHS = {"pixels": 0.025, "embedding": 0.2}
 
 @dataclass(frozen=True, slots=True)
 class TrialRow:
-    """One line of the raw results: one set, camera, method, cutoff and seed."""
+    """A row of the raw results: one set, camera, method, cutoff and seed."""
 
     dataset: str
     set: str
@@ -36,12 +36,12 @@ class TrialRow:
     detector: str
     strangers: int
     precision: float | None
-    """None where nothing was named."""
+    """None if no face was named."""
     recall: float | None
-    """Over frames with a detected face of somebody who is known."""
+    """Over the frames with a detected face of a known person."""
     detection_rate: float
     contamination: float | None
-    """Of all that was accepted up to the end of the set; None for methods that accept nothing."""
+    """Of all examples accepted up to the end of the set; None for methods that accept nothing."""
     frames: int
     """With a detected face, labeled ones not counted."""
     ms_per_frame: float
@@ -50,7 +50,7 @@ class TrialRow:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What to run; everything that decides the rows."""
+    """What to run: everything that the rows depend on."""
 
     folder: Path
     set: str
@@ -61,17 +61,17 @@ class Trial:
     bandwidth: float | None = None
     n_g: int = 500
     every_face: bool = True
-    """False looks at the largest face of a frame only."""
+    """False uses the largest face of a frame only."""
 
     @property
     def kernel(self) -> HeatKernel:
-        """Of the features' distance."""
+        """The kernel with the distance of the features."""
         bandwidth = self.bandwidth or BANDWIDTHS[self.finder.kind]
         return HeatKernel(bandwidth, self.cutoff, self.finder.features.distance)
 
 
 def run(trial: Trial) -> list[TrialRow]:
-    """One row a camera."""
+    """Run a trial: one row for each camera."""
     name, recording, crowd = material(
         trial.folder, trial.set, trial.finder, trial.protocol.strangers
     )
@@ -83,7 +83,7 @@ def run(trial: Trial) -> list[TrialRow]:
         ]
     kernel = trial.kernel
     outcome = METHODS[trial.method](steps, kernel, trial.n_g)
-    scores = judge(steps, outcome.said)
+    scores = scores_by_camera(steps, outcome.names)
     return [
         TrialRow(
             dataset=name,
@@ -114,7 +114,7 @@ def run(trial: Trial) -> list[TrialRow]:
 def material(
     folder: Path, name: str, finder: FaceFinder, strangers: int
 ) -> tuple[str, list[Found], list[Found]]:
-    """The dataset's name, and the faces of a set and of the crowd (if there are strangers)."""
+    """The dataset's name, and the faces of a set and of the crowd (none without strangers)."""
     dataset = read_dataset(folder)
     pictures = dataset.recording(name)
     crowd = dataset.crowd if strangers else ()
@@ -125,10 +125,10 @@ def material(
     )
 
 
-def judge(steps: Sequence[Step], said: Sequence[FaceNames]) -> dict[str, Score]:
-    """A score for each camera, over the frames with a face that were not labeled."""
+def scores_by_camera(steps: Sequence[Step], given: Sequence[FaceNames]) -> dict[str, Score]:
+    """A score for each camera, over the unlabeled frames with a face."""
     scores: dict[str, Score] = {}
-    for step, names in zip(steps, said, strict=True):
+    for step, names in zip(steps, given, strict=True):
         score = scores.setdefault(step.camera, Score())
         if names and not step.labeled:
             score.count(names, step.person)
@@ -136,6 +136,6 @@ def judge(steps: Sequence[Step], said: Sequence[FaceNames]) -> dict[str, Score]:
 
 
 def detection_rate(steps: Sequence[Step], camera: str) -> float:
-    """The share of a camera's frames in which there is a face."""
+    """The share of a camera's frames in which a face was detected."""
     found = [bool(step.faces) for step in steps if step.camera == camera and step.staged]
     return float(np.mean(found))

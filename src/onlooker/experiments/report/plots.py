@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from onlooker.core.checks import Floats
-from onlooker.experiments.paper.stream import AccuracyRun
-from onlooker.experiments.report.tables import AccuracySummary, summarise
+from onlooker.experiments.accuracy import AccuracyRun, AccuracySummary, summarise
 from onlooker.vision.calibration import Calibration
 
 FORMATS = (".svg", ".pdf", ".png")

@@ -162,11 +162,11 @@ def online_compact(
         radius = max([radius, *Doubling().shrink(graph, n_g, radius)])
     merged = {event.vertex: event.into_vertex for event in graph.log if event.kind == "merged"}
     where = {int(graph.ids[slot]): graph.vectors.rows[slot] for slot in graph.occupied}
-    standing[n_l:] = [where[follow(merged, place)] for place in places]
+    standing[n_l:] = [where[merged_into(merged, place)] for place in places]
     return np.array(scores), standing
 
 
-def follow(merged: dict[int, int], vertex: int) -> int:
+def merged_into(merged: dict[int, int], vertex: int) -> int:
     """The vertex that a vertex has become part of, after any number of merges."""
     while vertex in merged:
         vertex = merged[vertex]

@@ -35,7 +35,7 @@ from scipy import special
 
 from onlooker import Doubling, HeatKernel, OnlineHarmonicLearner
 from onlooker.core.harmonic import harmonic_solution, laplacian
-from onlooker.experiments.theory.compact import follow
+from onlooker.experiments.theory.compact import merged_into
 
 Floats = NDArray[np.float64]
 
@@ -119,7 +119,7 @@ def by_learner(stream: SignedStream, sink: float, n_g: int) -> tuple[Floats, Flo
     vertices = learner.vertices()
     where = dict(zip(vertices.ids.tolist(), vertices.vectors, strict=True))
     for t, vertex in places.items():
-        standing[t] = where[follow(merged, vertex)]
+        standing[t] = where[merged_into(merged, vertex)]
     return scores, standing, len(scores) - stream.n_l - len(places)
 
 

@@ -1,5 +1,12 @@
-"""Three yardsticks to hold the online learner against: one that sees less, two that see more."""
+"""References for the online learner: methods that know less or more than it, and the plain figure.
 
+`NearestLabeled` learns from the labeled examples only. `offline_exact` and `label_spreading` know
+all examples in advance, which no stream allows. `literal_figure` is one step of the paper's
+algorithm figure without any of our shortcuts, to time it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -7,16 +14,29 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.semi_supervised import LabelSpreading
 
-from onlooker import HeatKernel, Prediction
+from onlooker import HeatKernel, OnlineHarmonicLearner, Prediction
+from onlooker.core.checks import Floats, Rows
 from onlooker.core.harmonic import Weights, harmonic_solution
 from onlooker.core.similarity import squared_distances_of_all
-from onlooker.experiments.paper.stream import LabeledStream, Vectors
+
+Vectors = NDArray[np.floating[Any]]
+AllPairs = Callable[[Floats], Floats]
 
 SPARSE = 0.05
-"""Similarities of which a smaller share is above the cutoff are kept as a sparse matrix."""
+"""Similarities of which a smaller share is above the cutoff are stored as a sparse matrix."""
 SPREADING = {"alpha": 0.2, "max_iter": 1000}
 """scikit-learn's own alpha, with enough iterations to converge. Not its best: on digits
 alpha = 0.8, found by looking at the truth, reaches about 0.95."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabeledStream:
+    """A few labeled examples, then unlabeled ones; their true names are used for scoring only."""
+
+    labeled: Vectors
+    names: Sequence[str]
+    unlabeled: Vectors
+    truth: Sequence[str]
 
 
 class NearestLabeled:
@@ -37,7 +57,7 @@ class NearestLabeled:
         return len(self._names)
 
     def teach(self, x: Vectors, name: str) -> None:
-        """Remember it."""
+        """Store a labeled example."""
         self._vectors.append(x)
         self._names.append(name)
 
@@ -49,7 +69,7 @@ class NearestLabeled:
 
 
 def offline_exact(stream: LabeledStream, kernel: HeatKernel, sink: float) -> list[str | None]:
-    """The harmonic solution on all examples at once, read off at the unlabeled ones."""
+    """The names that the harmonic solution on all examples gives to the unlabeled ones."""
     names, weights, labels = _all_at_once(stream, kernel)
     given = labels[:, None] == np.arange(len(names))
     scores = harmonic_solution(weights, given, labels >= 0, sink=sink)
@@ -61,13 +81,46 @@ def label_spreading(
 ) -> list[str | None]:
     """scikit-learn's LabelSpreading on all examples at once, with the same similarities.
 
-    It has no sink. Where no walk leads to a label it has no opinion: nobody.
+    It has no sink. Where no walk leads to a label it gives no distribution: nobody.
     """
     names, weights, labels = _all_at_once(stream, kernel)
     places = np.arange(len(labels))[:, None]
     model = LabelSpreading(kernel=lambda these, those: weights, **SPREADING)
     found = model.fit(places, labels).label_distributions_
     return _best(names, found[len(stream.labeled) :])
+
+
+def literal_figure(
+    learner: OnlineHarmonicLearner, x: Rows, squared: AllPairs | None = None
+) -> Callable[[], Floats]:
+    """One step of the figure for x on a learner's vertices: all distances, the whole system.
+
+    Calling the result computes the step. `squared` gives d^2 of all pairs of rows; the kernel's
+    own distance unless given.
+
+    >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=1.0, cutoff=1e-3))
+    >>> learner.teach([0.0], "ana")
+    >>> step = literal_figure(learner, np.array([1.0]))
+    >>> bool(abs(step()[-1, 0] - learner.predict([1.0]).scores["ana"]) < 1e-12)
+    True
+    """
+    known, kernel = learner.vertices(), learner.kernel
+    points = np.vstack([known.vectors, x]).astype(np.float64)
+    v = np.append(known.multiplicities, 1).astype(np.float64)
+    labeled = np.array([name is not None for name in known.names] + [False])
+    names = np.array([name or "" for name in known.names] + [""])
+    labels = (names[:, None] == np.array(learner.names)).astype(np.float64)
+    all_pairs = squared or (lambda rows: squared_distances_of_all(kernel.distance, rows))
+
+    def step() -> Floats:
+        merged = kernel.weights(all_pairs(points)) * v * v[:, None]
+        system = np.diag(merged.sum(axis=1)) - merged + learner.sink * np.diag(v)
+        free = ~labeled
+        return np.linalg.solve(
+            system[np.ix_(free, free)], merged[np.ix_(free, labeled)] @ labels[labeled]
+        )
+
+    return step
 
 
 def _best(names: NDArray[np.str_], scores: NDArray[np.float64]) -> list[str | None]:
