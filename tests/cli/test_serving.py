@@ -42,7 +42,7 @@ def started(folder, people=None, alerts=NOBODY_TOLD):
 
 
 def done(service, act):
-    return service.submit(act).result()
+    return service.home_thread.submit(act).result()
 
 
 def names(service):
@@ -203,7 +203,7 @@ def test_a_stranger_before_a_camera_is_told_to_both(tmp_path, people, hook, monk
         )
         with started(tmp_path / "home", people, both) as service:
             for index in range(3):
-                service.show(Frame("door", index, float(index), scene(7)))
+                service.recognize(Frame("door", index, float(index), scene(7)))
             alerts = eventually(lambda: [text for topic, text, _ in heard if "/stranger" in topic])
             eventually(lambda: hook.heard)
             assert service.health.problems == ()
@@ -220,7 +220,7 @@ def test_a_broker_that_is_not_there_is_told_in_health_and_the_camera_goes_on(tmp
         (words,) = eventually(lambda: service.health.problems)
         assert words.startswith("mqtt 127.0.0.1:")
         assert "refused" in words
-        assert service.show(Frame("door", 0, 0.0, scene(7)))
+        assert service.recognize(Frame("door", 0, 0.0, scene(7))).sightings
 
 
 # ---- the command

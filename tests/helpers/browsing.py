@@ -13,7 +13,7 @@ from playwright.sync_api import expect, sync_playwright
 from helpers.running import serving
 from helpers.services import API, encoded, service_in
 from onlooker.web.app import create_app
-from onlooker.web.auth import Door, Guard, Token
+from onlooker.web.auth import Guard, Token, TokenChecker
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 QUIET = (
@@ -72,7 +72,7 @@ def running(folder, open_service=service_in):
     """The service in a folder, on a free port."""
     with open_service(folder, camera_folder=folder) as service:
         known, token = Token.in_folder(folder, new=True)
-        app = create_app(service, guard=Guard(Door(known)))
+        app = create_app(service, guard=Guard(TokenChecker(known)))
         with serving(service, app) as address:
             yield SimpleNamespace(address=address, token=token, running=service, folder=folder)
 

@@ -4,15 +4,15 @@ import threading
 import time
 from contextlib import contextmanager
 
-from onlooker.web.server import Server, listening
+from onlooker.web.server import Server, listening_socket
 
 
 @contextmanager
 def serving(service, app):
     """Serves an app; gives its address."""
-    with listening("127.0.0.1", 0) as ours:
+    with listening_socket("127.0.0.1", 0) as ours:
         port = ours.getsockname()[1]
-        server = Server(app, before_end=lambda: None)
+        server = Server(app, before_shutdown=lambda: None)
         thread = threading.Thread(target=server.run, args=([ours],))
         thread.start()
         try:

@@ -10,7 +10,7 @@ from onlooker.simulation.orl import pictures_of
 from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import FaceFinder
 from onlooker.web.app import create_app
-from onlooker.web.auth import Door, Guard, Token
+from onlooker.web.auth import Guard, Token, TokenChecker
 from onlooker.web.frames import LiveRecognizer
 from onlooker.web.service import Service
 
@@ -53,7 +53,7 @@ def service_in(folder, **options):
 def client_of(service, folder, *, token=True, near=True, **rules):
     """Somebody on this computer, with the right token or with none."""
     known, text = Token.in_folder(folder, new=True)
-    app = create_app(service, guard=Guard(Door(known), **rules))
+    app = create_app(service, guard=Guard(TokenChecker(known), **rules))
     client = TestClient(
         app,
         base_url="http://127.0.0.1:8765",

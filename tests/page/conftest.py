@@ -51,7 +51,7 @@ def taught(reel, tmp_path_factory):
                 assert answer.status_code == 201, answer.text
         frames = [pixels for scenes in reel for pixels in scenes]
         for index, pixels in enumerate(frames):
-            service.show(Frame("door", index, index / 12, pixels))
+            service.recognize(Frame("door", index, index / 12, pixels))
     return folder
 
 
@@ -76,7 +76,7 @@ def full(taught, reel, tmp_path_factory):
     jpegs = [encoded(pixels, ".jpg") for pixels in reel[0][:8] + reel[3][:8]]
     with running(folder) as service, Webcam(*jpegs, pause=0.4) as seen:
         service.running.cameras.watch(f"door={seen.address}")
-        eventually(lambda: service.running.cameras.states[0].frames > 0)
+        eventually(lambda: service.running.cameras.statuses[0].frames > 0)
         yield service
 
 

@@ -28,7 +28,7 @@ def crowd(service, reel):
                 home.observe(vector, camera="door", frame=number)
         return len(home.vertices().ids)
 
-    return service.submit(act).result(120)
+    return service.home_thread.submit(act).result(120)
 
 
 def test_five_hundred_vertices_are_drawn_and_answer(empty, visit, reel):

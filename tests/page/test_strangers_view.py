@@ -74,9 +74,9 @@ def expire(service):
     hours = timedelta(hours=RetentionPolicy().stranger_hours + 1).total_seconds()
 
     def act(home):
-        return service.people.visitors.expire(home.trusted_clock() + hours)
+        return service.people.book.expire(home.trusted_clock() + hours)
 
-    assert service.submit(act).result(20) > 0
+    assert service.home_thread.submit(act).result(20) > 0
 
 
 @pytest.mark.parametrize("view", ["live", "strangers", "people", "map", "events"])

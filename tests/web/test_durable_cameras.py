@@ -12,7 +12,7 @@ from helpers.waiting import eventually
 from helpers.webcams import Webcam
 from onlooker.vision.types import Frame
 from onlooker.web import cameras as web_cameras
-from onlooker.web.cameras import FILE, CameraFile
+from onlooker.web.cameras import CAMERA_FILE, CameraFile
 
 
 def cameras(client):
@@ -80,7 +80,7 @@ def test_a_camera_that_was_added_is_watched_after_a_restart(started, webcam, fil
         assert client.said == []
         assert client.get(f"{API}/health").json()["problems"] == []
         assert "hunter2" not in repr(everything_said(client))
-    file = tmp_path / "home" / FILE
+    file = tmp_path / "home" / CAMERA_FILE
     assert "hunter2" in file.read_text()  # so that it is for its owner only
     assert os.name == "nt" or stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -100,7 +100,7 @@ def test_a_camera_that_was_removed_does_not_come_back(started, webcam, tmp_path)
         assert client.delete(f"{API}/cameras/door").status_code == 204
     with started() as client:
         assert list(cameras(client)) == ["hall"]
-    assert "door" not in (tmp_path / "home" / FILE).read_text()
+    assert "door" not in (tmp_path / "home" / CAMERA_FILE).read_text()
 
 
 def test_a_camera_of_the_command_line_is_not_there_twice(started, webcam):
@@ -172,13 +172,13 @@ DAMAGES = {
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_what_was_not_written_like_that_is_not_read(tmp_path, damage):
     CameraFile(tmp_path).add("door", "rtsp://me:hunter2@127.0.0.1/a")
-    text = damage((tmp_path / FILE).read_text())
-    (tmp_path / FILE).write_text(text, encoding="latin-1")
+    text = damage((tmp_path / CAMERA_FILE).read_text())
+    (tmp_path / CAMERA_FILE).write_text(text, encoding="latin-1")
     file = CameraFile(tmp_path)
     assert file.sources == {}
-    assert f"{FILE}.damaged-1" in file.problem
+    assert f"{CAMERA_FILE}.damaged-1" in file.problem
     assert "hunter2" not in file.problem
-    assert (tmp_path / f"{FILE}.damaged-1").read_text(encoding="latin-1") == text
+    assert (tmp_path / f"{CAMERA_FILE}.damaged-1").read_text(encoding="latin-1") == text
     file.add("hall", "0")
     again = CameraFile(tmp_path)
     assert again.sources == {"hall": "0"}
@@ -188,13 +188,13 @@ def test_what_was_not_written_like_that_is_not_read(tmp_path, damage):
 def test_a_damaged_file_is_told_and_the_service_starts(started, webcam, tmp_path):
     with started() as client:
         added(client, webcam.address, "door")
-    file = tmp_path / "home" / FILE
+    file = tmp_path / "home" / CAMERA_FILE
     file.write_text(file.read_text().replace("door", "hall"))
     with started() as client:
         assert cameras(client) == {}
         health = client.get(f"{API}/health").json()
         assert health["status"] == "degraded"
-        assert f"{FILE}.damaged-1" in health["problems"][0]
+        assert f"{CAMERA_FILE}.damaged-1" in health["problems"][0]
         assert "hunter2" not in repr(everything_said(client))
         added(client, webcam.address, "door")
     with started() as client:
@@ -203,13 +203,13 @@ def test_a_damaged_file_is_told_and_the_service_starts(started, webcam, tmp_path
 
 
 def test_a_camera_that_cannot_be_written_down_is_not_acknowledged(started, webcam, monkeypatch):
-    def full(path, sources):
+    def full(path, content, *, mode):
         raise OSError(28, "No space left on device")
 
     with started() as client:
         added(client, webcam.address, "door")
         with monkeypatch.context() as patch:
-            patch.setattr(web_cameras, "_write", full)
+            patch.setattr(web_cameras, "replace_file", full)
             new = {"source": webcam.address, "name": "hall"}
             refused = client.post(f"{API}/cameras", json=new)
             assert refused.status_code == 503
@@ -251,12 +251,12 @@ def test_a_removed_camera_leaves_nothing_behind(started, webcam):
             watching(client, f"door{turn}")
             assert held(service) != before
             assert client.delete(f"{API}/cameras/door{turn}").status_code == 204
-            service.submit(lambda home: None).result(10)
+            service.home_thread.submit(lambda home: None).result(10)
             assert held(service) == before
-        with service.guest("laptop"):
-            service.show(Frame("laptop", 0, 0.0, scene(1)))
+        with service.browser_camera("laptop"):
+            service.recognize(Frame("laptop", 0, 0.0, scene(1)))
             assert held(service) != before
-        service.submit(lambda home: None).result(10)
+        service.home_thread.submit(lambda home: None).result(10)
         assert held(service) == before
 
 
@@ -271,7 +271,7 @@ def held(service):
         "counts": dict(frame_stats.counts),
         "seconds": dict(frame_stats.seconds),
         "latest": dict(frame_stats._latest),
-        "cameras": service.names,
+        "cameras": service.camera_names,
         "listeners": service.broadcast.listeners,
     }
 

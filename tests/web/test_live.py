@@ -112,7 +112,7 @@ def test_results_arrive_over_a_websocket(client, service):
     teach(client, 1, "ana", [0])
     with client.websocket_connect(f"{SOCKETS}/live") as socket:
         eventually(lambda: service.broadcast.listeners == 1)
-        service.show(Frame("door", 7, 0.5, scene(1)))
+        service.recognize(Frame("door", 7, 0.5, scene(1)))
         result = socket.receive_json()
         assert (result["camera"], result["frame"]) == ("door", 7)
         assert result["faces"][0]["name"] == "ana"
@@ -177,7 +177,7 @@ def test_events_are_told_as_they_happen(client, service):
 
 
 def test_metrics_can_be_read(client, service):
-    service.show(Frame('a "strange" name', 0, 0.0, scene(1)))
+    service.recognize(Frame('a "strange" name', 0, 0.0, scene(1)))
     answer = client.get(f"{API}/metrics")
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     lines = answer.text.splitlines()
@@ -199,12 +199,12 @@ def test_who_is_slow_loses_the_oldest():
 
 
 def test_too_much_work_is_refused_not_queued_for_ever(tmp_path):
-    with service_in(tmp_path / "home", waiting=2) as service:
+    with service_in(tmp_path / "home", queue_size=2) as service:
         client = client_of(service, tmp_path / "home")
         go = Event()
-        blocked = service.submit(lambda home: go.wait(20))
+        blocked = service.home_thread.submit(lambda home: go.wait(20))
         eventually(blocked.running)
-        waiting = [service.submit(lambda home: home.sequence) for _ in range(2)]
+        waiting = [service.home_thread.submit(lambda home: home.sequence) for _ in range(2)]
         answer = client.get(f"{API}/people")
         assert answer.status_code == 503
         assert answer.headers["retry-after"] == "1"

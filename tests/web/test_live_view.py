@@ -13,7 +13,9 @@ from onlooker.web.schemas import state_of
 
 
 def show(service, person, index, *, camera="door", number=0, shift=0):
-    return service.show(Frame(camera, index, index / 12, scene(person, number, shift)))
+    return service.recognize(
+        Frame(camera, index, index / 12, scene(person, number, shift))
+    ).sightings
 
 
 def test_a_result_is_followed_by_exactly_its_picture(client, service):

@@ -9,10 +9,10 @@ import pytest
 
 CAMERAS_COME_AND_GO = """
 import ctypes, sys, threading
-from onlooker.web.server import share_one_heap
+from onlooker.web.server import limit_malloc_arenas
 
 if sys.argv[1] == "shared":
-    assert share_one_heap()
+    assert limit_malloc_arenas()
 
 together = threading.Barrier(6)
 

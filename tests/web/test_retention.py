@@ -27,8 +27,10 @@ def left_behind(folder, days):
 def shown(folder):
     """Lines of the diary, and cards, of a service that has just started."""
     with service_in(folder) as service:
-        lines = service.submit(lambda home: len(home.album.sightings())).result()
-        cards = service.submit(lambda home: len(service.people.strangers(hidden=True))).result()
+        lines = service.home_thread.submit(lambda home: len(home.album.sightings())).result()
+        cards = service.home_thread.submit(
+            lambda home: len(service.people.strangers(hidden=True))
+        ).result()
     return lines, cards
 
 

@@ -10,7 +10,7 @@ import pytest
 from starlette.websockets import WebSocketDisconnect
 
 from helpers.services import API, SOCKETS, client_of, photo
-from onlooker.web.auth import Door, Token, Verdict
+from onlooker.web.auth import Token, TokenChecker, Verdict
 from onlooker.web.middleware import HEADERS
 
 CHANGING = [
@@ -132,14 +132,14 @@ def test_wrong_tokens_are_refused_and_then_have_to_wait(nobody):
 def test_the_limit_for_all_does_not_lock_the_owner_out(tmp_path):
     now = [0.0]
     token, text = Token.in_folder(tmp_path)
-    door = Door(token, each=2, together=4, within=60, clock=lambda: now[0])
-    assert door.look("owner", text) is Verdict.RIGHT
-    verdicts = [door.look(f"client{number}", "guess") for number in range(5)]
-    assert verdicts == [Verdict.WRONG] * 4 + [Verdict.LATER]
-    assert door.look("newcomer", text) is Verdict.LATER
-    assert door.look("owner", text) is Verdict.RIGHT
+    checker = TokenChecker(token, max_per_client=2, max_in_total=4, window=60, clock=lambda: now[0])
+    assert checker.check("owner", text) is Verdict.RIGHT
+    verdicts = [checker.check(f"client{number}", "guess") for number in range(5)]
+    assert verdicts == [Verdict.WRONG] * 4 + [Verdict.TOO_MANY]
+    assert checker.check("newcomer", text) is Verdict.TOO_MANY
+    assert checker.check("owner", text) is Verdict.RIGHT
     now[0] = 61.0
-    assert door.look("newcomer", text) is Verdict.RIGHT
+    assert checker.check("newcomer", text) is Verdict.RIGHT
 
 
 def test_the_token_is_kept_as_a_hash_and_for_the_owner_only(tmp_path):

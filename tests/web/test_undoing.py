@@ -29,9 +29,9 @@ def test_each_change_can_be_taken_back(client, service):
     ana = teach(client, 1, "ana", [0, 1])["person"]["id"]
     ben = teach(client, 2, "ben", [0])["person"]["id"]
     for index in range(3):
-        service.show(Frame("door", index, 0.0, scene(1, shift=1 + index)))
+        service.recognize(Frame("door", index, 0.0, scene(1, shift=1 + index)))
     for index in range(2):
-        service.show(Frame("yard", index, 0.0, scene(5, shift=index)))
+        service.recognize(Frame("yard", index, 0.0, scene(5, shift=index)))
     (card, *_) = client.get(f"{API}/strangers").json()
     faces = client.get(f"{API}/faces", params={"person": ana}).json()
     learned = next(face["vertex"] for face in faces if face["kind"] == "learned")
@@ -56,7 +56,7 @@ def test_what_changes_nothing_has_nothing_to_undo(client):
 
 
 def test_a_card_that_is_gone_says_so(client, service):
-    service.show(Frame("door", 0, 0.0, scene(1)))
+    service.recognize(Frame("door", 0, 0.0, scene(1)))
     (card,) = client.get(f"{API}/strangers").json()
     path = f"{API}/strangers/{card['card']}"
     assert client.post(f"{path}/name", json={"name": "ana", "faces": ["0" * 16]}).status_code == 404
@@ -70,7 +70,7 @@ def test_a_card_that_is_gone_says_so(client, service):
 
 
 def test_who_is_ignored_can_be_shown_again(client, service):
-    service.show(Frame("door", 0, 0.0, scene(1)))
+    service.recognize(Frame("door", 0, 0.0, scene(1)))
     (card,) = client.get(f"{API}/strangers").json()
     assert client.post(f"{API}/strangers/{card['card']}/ignore").status_code == 204
     assert client.get(f"{API}/strangers").json() == []

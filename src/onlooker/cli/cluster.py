@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from onlooker.cluster.camera import CameraState
     from onlooker.cluster.coordinator import SiteStatus
     from onlooker.cluster.merging import MissingSite
-    from onlooker.web.routes.sites import SiteState as Shown
+    from onlooker.web.routes.sites import SiteRow
 
 ConfigOption = Annotated[
     Path, typer.Option("--config", metavar="FILE", help="Lists the sites and their cameras.")
@@ -285,7 +285,7 @@ def _camera(name: str, number: int, state: "CameraState | str | None") -> str:
 
 
 @contextmanager
-def sites_of(where: str | None) -> Iterator[Callable[[], "list[Shown]"]]:
+def sites_of(where: str | None) -> Iterator[Callable[[], "list[SiteRow]"]]:
     """A function that returns the state of the sites; where is HOST:PORT of a Ray, or a TOML file.
 
     Without a cluster there are no sites.
@@ -301,7 +301,7 @@ def sites_of(where: str | None) -> Iterator[Callable[[], "list[Shown]"]]:
 
             find_coordinator()  # a Ray that runs no cluster of ours is an error now
 
-            def sites() -> "list[Shown]":
+            def sites() -> "list[SiteRow]":
                 try:
                     return [shown(state) for state in site_statuses(timeout=PAGE_TIMEOUT)]
                 except ClusterError as error:
@@ -310,14 +310,14 @@ def sites_of(where: str | None) -> Iterator[Callable[[], "list[Shown]"]]:
             yield sites
 
 
-def shown(state: "SiteStatus") -> "Shown":
+def shown(state: "SiteStatus") -> "SiteRow":
     """A site as the page shows it."""
-    from onlooker.web.routes.sites import SiteState as Shown
+    from onlooker.web.routes.sites import SiteRow
 
     report, problem = state.report, "; ".join(state.problems()) or None
     if report is None:
-        return Shown(state.site, "missing", 0, 0, 0, 0, 0, problem)
-    return Shown(
+        return SiteRow(state.site, "missing", 0, 0, 0, 0, 0, problem)
+    return SiteRow(
         state.site,
         "missing" if state.state == "away" else "well",
         len(report.last),
@@ -329,7 +329,7 @@ def shown(state: "SiteStatus") -> "Shown":
     )
 
 
-def _unreachable(reason: str) -> "Shown":
-    from onlooker.web.routes.sites import SiteState as Shown
+def _unreachable(reason: str) -> "SiteRow":
+    from onlooker.web.routes.sites import SiteRow
 
-    return Shown("cluster", "missing", 0, 0, 0, 0, 0, reason)
+    return SiteRow("cluster", "missing", 0, 0, 0, 0, 0, reason)

@@ -46,7 +46,7 @@ from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import FaceFinder
 
 if TYPE_CHECKING:
-    from onlooker.web.routes.sites import Sites
+    from onlooker.web.routes.sites import ListSites
     from onlooker.web.service import Service
 
 
@@ -164,12 +164,12 @@ def serve(
     if chosen["home"] is None:
         raise typer.BadParameter("where to store what is learned? Give --home DIR")
     with requires("serve", REQUIRED):
-        from onlooker.web.server import listening
+        from onlooker.web.server import listening_socket
 
         alerts = Alerts(webhook, mqtt, mqtt_password_file)
         with (
             sites_of(cluster) as sites,
-            listening(host, port) as listener,
+            listening_socket(host, port) as listener,
             opened_service(Path(chosen["home"]), chosen, folder or [], alerts) as service,
         ):
             for source in sources or []:
@@ -185,11 +185,11 @@ def _serve(
     host: str,
     allow: Sequence[str],
     new_token: bool,
-    sites: "Sites",
+    sites: "ListSites",
 ) -> None:
     """Answer requests until the process is interrupted."""
     from onlooker.web.app import create_app
-    from onlooker.web.auth import Door, Guard, Token
+    from onlooker.web.auth import Guard, Token, TokenChecker
     from onlooker.web.server import Server, is_loopback
 
     try:
@@ -197,9 +197,10 @@ def _serve(
         # Ctrl-C.
         with undisturbed():
             token, text = Token.in_folder(home, new=new_token)
-            guard = Guard(Door(token), hosts=[host, *allow], public=not is_loopback(host))
+            guard = Guard(TokenChecker(token), hosts=[host, *allow], public=not is_loopback(host))
             server = Server(
-                create_app(service, guard=guard, sites=sites), before_end=service.broadcast.close
+                create_app(service, guard=guard, list_sites=sites),
+                before_shutdown=service.broadcast.close,
             )
             named = f"[{host.strip('[]')}]" if ":" in host else host
             _print_address(f"http://{named}:{listener.getsockname()[1]}/", text)
@@ -226,10 +227,10 @@ def opened_service(
 ) -> Iterator["Service"]:
     """A running service, closed however the block ends."""
     from onlooker.web.frames import LiveRecognizer
-    from onlooker.web.server import share_one_heap
+    from onlooker.web.server import limit_malloc_arenas
     from onlooker.web.service import Service
 
-    share_one_heap()
+    limit_malloc_arenas()
     finder, workshop = finder_from(chosen), Workshop(chosen)
     recognizer = LiveRecognizer(finder, one_each=chosen["one_each"])
     folders = [existing_folder(folder, "recordings") for folder in folders]
@@ -258,7 +259,7 @@ def opened_service(
                 book,
                 recognizer,
                 folders=folders,
-                troubles=alerts.problems,
+                alert_problems=alerts.problems,
                 camera_folder=home,
             )
         )

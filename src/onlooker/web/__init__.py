@@ -1,4 +1,4 @@
-"""The service: cameras, learner and pages under one roof, for programs and people.
+"""The web service: the REST interface, the live streams and the page of one home.
 
-`service` is what runs, `app` is what answers, `security` is who may ask.
+`service` is what runs, `app` answers requests, `auth` decides which are permitted.
 """

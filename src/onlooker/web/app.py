@@ -1,63 +1,62 @@
-"""Every route under one roof, behind the guard."""
+"""The FastAPI app: all routes, behind the guard."""
 
 from fastapi import FastAPI
 
 import onlooker
-from onlooker.web.auth import Guard, Refused
-from onlooker.web.middleware import Guarded
-from onlooker.web.responses import answer_errors
-from onlooker.web.routes.cameras import camera_routes, event_routes
+from onlooker.web.auth import Guard
+from onlooker.web.middleware import GuardMiddleware
+from onlooker.web.responses import add_error_handlers
+from onlooker.web.routes.cameras import camera_routes
 from onlooker.web.routes.health import health_routes
-from onlooker.web.routes.history import diary_routes
+from onlooker.web.routes.history import event_routes, sighting_routes
 from onlooker.web.routes.live import live_routes
 from onlooker.web.routes.map import map_routes
 from onlooker.web.routes.page import page_routes
 from onlooker.web.routes.people import (
-    asking_routes,
     face_routes,
     people_routes,
     person_routes,
+    recognition_routes,
 )
 from onlooker.web.routes.seen import seen_routes
-from onlooker.web.routes.session import login_routes, refused, session_routes
-from onlooker.web.routes.sites import Sites, no_sites, site_routes
+from onlooker.web.routes.session import login_routes, session_routes
+from onlooker.web.routes.sites import ListSites, no_sites, site_routes
 from onlooker.web.routes.strangers import stranger_routes
 from onlooker.web.service import Service
 
 
-def create_app(service: Service, *, guard: Guard, sites: Sites = no_sites) -> FastAPI:
-    """The service of a service; whoever made the service closes it.
+def create_app(service: Service, *, guard: Guard, list_sites: ListSites = no_sites) -> FastAPI:
+    """The app of a service, which it does not close.
 
-    sites tells of the other sites of a cluster, where there is one.
+    list_sites returns the other sites of a cluster, where there is one.
     """
     app = FastAPI(
         title="Onlooker",
         version=onlooker.__version__,
         description="Learns who is in front of a camera. All processing is local.",
         openapi_url="/api/v1/openapi.json",
-        docs_url=None,  # they load scripts from elsewhere
+        docs_url=None,  # FastAPI's documentation pages load scripts from other sites
         redoc_url=None,
     )
     for routes in (
         people_routes,
         person_routes,
         face_routes,
-        asking_routes,
+        recognition_routes,
         stranger_routes,
         seen_routes,
         map_routes,
-        diary_routes,
         event_routes,
+        sighting_routes,
         camera_routes,
         health_routes,
     ):
         app.include_router(routes(service), prefix="/api/v1")
     app.include_router(session_routes(service, guard), prefix="/api/v1")
-    app.include_router(site_routes(sites), prefix="/api/v1")
+    app.include_router(site_routes(list_sites), prefix="/api/v1")
     app.include_router(live_routes(service))
     app.include_router(page_routes())
     app.include_router(login_routes(guard))
-    app.add_exception_handler(Refused, refused)
-    answer_errors(app)
-    app.add_middleware(Guarded, guard=guard)
+    add_error_handlers(app)
+    app.add_middleware(GuardMiddleware, guard=guard)
     return app

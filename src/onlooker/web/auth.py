@@ -1,10 +1,8 @@
-"""Who may ask what: the guard that every request and every socket passes before the app.
+"""Authentication: the one token of a home, and the guard that every request passes first.
 
-In order: the Host must be ours (a foreign name that points here is an attack), no other site may
-ask through somebody's browser, the token must be right where one is needed, and no body may be
-larger than the limit.
-
-The one token: made at first start, told once, kept as a salted hash; and who may guess it.
+The guard checks, in this order: the Host header names this service (a foreign name that resolves
+to this address is a DNS rebinding attack); the request was not sent by a page of another site; the
+token is right where one is needed; the body is not larger than the limit.
 """
 
 import hashlib
@@ -27,19 +25,34 @@ from starlette.types import Scope
 from onlooker.core.errors import OnlookerError
 from onlooker.core.files import OWNER_ONLY, replace_file
 
-FILE = "token.json"
+TOKEN_FILE = "token.json"
+MEGABYTE = 1 << 20
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+MAX_CLIENTS = 1024
+"""Clients that are remembered; the one not seen for longest is dropped first."""
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
+_BROWSER_CAMERAS = "/api/v1/browser/"
+_LOGIN = {("/login", "GET"), ("/api/v1/session", "POST"), ("/api/v1/session", "DELETE")}
 
 _Value = TypeVar("_Value")
 
 
 class TokenError(OnlookerError):
-    """A token that cannot be read or written."""
+    """The file of the token cannot be read or written."""
+
+
+class Refused(Exception):
+    """A request that is refused, with the status code and the reason."""
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(detail)
+        self.status, self.detail = status, detail
 
 
 class Token:
-    """Knows the token when it sees it, without keeping it.
+    """The token of a home, stored as a salted hash; its text is shown once, when it is created.
 
-    256 random bits need no slow hash: nobody can try them all.
+    A slow hash is not needed: nobody can try 256 random bits.
     """
 
     def __init__(self, salt: bytes, digest: bytes) -> None:
@@ -47,198 +60,170 @@ class Token:
 
     @classmethod
     def in_folder(cls, folder: Path, *, new: bool = False) -> tuple[Self, str | None]:
-        """The token of a home, and its text if it was made just now."""
-        path = folder / FILE
+        """The token of a home, and its text if it was created now."""
+        path = folder / TOKEN_FILE
         try:
             if new:
                 path.unlink(missing_ok=True)
             if path.exists():
-                return cls._read(path), None
-            return cls._make(path)
+                return cls._load(path), None
+            return cls._create(path)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise TokenError(
                 f"the token in {path} cannot be used ({error}); --new-token makes another"
             ) from error
 
     @classmethod
-    def _read(cls, path: Path) -> Self:
-        kept = json.loads(path.read_text(encoding="ascii"))
-        return cls(bytes.fromhex(kept["salt"]), bytes.fromhex(kept["sha256"]))
+    def _load(cls, path: Path) -> Self:
+        stored = json.loads(path.read_text(encoding="ascii"))
+        return cls(bytes.fromhex(stored["salt"]), bytes.fromhex(stored["sha256"]))
 
     @classmethod
-    def _make(cls, path: Path) -> tuple[Self, str]:
+    def _create(cls, path: Path) -> tuple[Self, str]:
         text, salt = secrets.token_urlsafe(32), secrets.token_bytes(16)
         token = cls(salt, _digest(salt, text))
-        kept = json.dumps({"salt": salt.hex(), "sha256": token._digest.hex()})
-        replace_file(path, kept.encode("ascii"), mode=OWNER_ONLY)
+        stored = json.dumps({"salt": salt.hex(), "sha256": token._digest.hex()})
+        replace_file(path, stored.encode("ascii"), mode=OWNER_ONLY)
         return token, text
 
-    def is_(self, text: str) -> bool:
-        """Whether this is it, in a time that does not say how much of it is right."""
+    def matches(self, text: str) -> bool:
+        """Whether this is the token, in constant time: the duration reveals nothing about it."""
         return hmac.compare_digest(_digest(self._salt, text), self._digest)
 
 
-def _digest(salt: bytes, text: str) -> bytes:
-    return hashlib.sha256(salt + text.encode("utf-8", "surrogatepass")).digest()
-
-
 class Verdict(Enum):
-    """What came of a look at somebody's token."""
+    """The result of checking a client's token."""
 
     RIGHT = "right"
     MISSING = "missing"
     WRONG = "wrong"
-    LATER = "too many wrong ones"
+    TOO_MANY = "too many wrong ones"
 
 
-class Door:
-    """Lets the right token in, and makes those wait who bring wrong ones.
+class TokenChecker:
+    """Checks tokens, with a limit of wrong ones per client and of all clients together.
 
-    The limit for all together does not hold for clients that have brought the right one: nobody
-    can lock the owner out.
+    The limit of all together does not apply to clients that have sent the right token before, so
+    an attacker cannot lock the owner out. window is in seconds.
     """
 
     def __init__(
         self,
         token: Token,
         *,
-        each: int = 5,
-        together: int = 50,
-        within: float = 60.0,
+        max_per_client: int = 5,
+        max_in_total: int = 50,
+        window: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._token, self._each, self._together = token, each, together
-        self._within, self._clock = within, clock
+        self._token, self._window, self._clock = token, window, clock
+        self._max_per_client, self._max_in_total = max_per_client, max_in_total
         self._failures: OrderedDict[str, deque[float]] = OrderedDict()
-        self._all: deque[float] = deque(maxlen=together)
+        self._all_failures: deque[float] = deque(maxlen=max_in_total)
         self._trusted: OrderedDict[str, None] = OrderedDict()
         self._lock = Lock()
 
-    def look(self, client: str, text: str | None) -> Verdict:
-        """Whether a client may come in."""
+    def check(self, client: str, text: str | None) -> Verdict:
+        """Check the token that a client sent, and count it if it is wrong."""
         if not text:
             return Verdict.MISSING
         with self._lock:
-            mine = self._failures.get(client, deque())
-            stranger = client not in self._trusted
-            if self._full(mine, self._each) or (stranger and self._full(self._all, self._together)):
-                return Verdict.LATER
-            if self._token.is_(text):
+            failures = self._failures.get(client, deque())
+            if self._at_limit(failures, self._max_per_client):
+                return Verdict.TOO_MANY
+            total_reached = self._at_limit(self._all_failures, self._max_in_total)
+            if total_reached and client not in self._trusted:
+                return Verdict.TOO_MANY
+            if self._token.matches(text):
                 _remember(self._trusted, client, None)
                 return Verdict.RIGHT
             now = self._clock()
-            mine.append(now)
-            self._all.append(now)
-            _remember(self._failures, client, mine)
+            failures.append(now)
+            self._all_failures.append(now)
+            _remember(self._failures, client, failures)
             return Verdict.WRONG
 
-    def knows(self, text: str | None) -> bool:
-        """Whether this is the token, without counting: a page with an old cookie is no burglar.
+    def matches(self, text: str | None) -> bool:
+        """Whether this is the token, without counting: an old cookie is not an attack.
 
-        Nobody comes in by it, and 256 random bits cannot be guessed however often one may ask.
+        It grants no access, and 256 random bits cannot be guessed with any number of attempts.
         """
-        return bool(text) and self._token.is_(text or "")
+        return bool(text) and self._token.matches(text or "")
 
-    def _full(self, times: deque[float], most: int) -> bool:
-        horizon = self._clock() - self._within
-        while times and times[0] < horizon:
+    def _at_limit(self, times: deque[float], limit: int) -> bool:
+        oldest = self._clock() - self._window
+        while times and times[0] < oldest:
             times.popleft()
-        return len(times) >= most
-
-
-def _remember(table: OrderedDict[str, _Value], client: str, value: _Value) -> None:
-    table.pop(client, None)
-    table[client] = value
-    while len(table) > 1024:
-        table.popitem(last=False)
-
-
-MEGABYTE = 1 << 20
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_SAFE = ("GET", "HEAD", "OPTIONS")
-_PUSHED = "/api/v1/browser/"
-_LOGIN = {("/login", "GET"), ("/api/v1/session", "POST"), ("/api/v1/session", "DELETE")}
-
-
-class Refused(Exception):
-    """What is answered instead."""
-
-    def __init__(self, status: int, detail: str) -> None:
-        super().__init__(detail)
-        self.status, self.detail = status, detail
+        return len(times) >= limit
 
 
 class Guard:
-    """The rules of one service.
+    """The access rules of one service; every service has a token.
 
-    There is none without a token. public: whether it listens beyond this computer; then
-    everything needs the token, also what only reads.
+    public: the service listens beyond this computer; then reading needs the token, too.
+    max_upload: the largest body of a request, in bytes.
     """
 
     def __init__(
         self,
-        door: Door,
+        tokens: TokenChecker,
         *,
         hosts: Iterable[str] = (),
         public: bool = False,
         max_upload: int = 10 * MEGABYTE,
     ) -> None:
-        self.door, self.public, self.max_upload = door, public, max_upload
+        self.public, self.max_upload = public, max_upload
+        self._tokens = tokens
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
 
     def check(self, scope: Scope) -> None:
-        """Raise Refused if this must not pass."""
+        """Raise Refused if the request is not permitted."""
         headers = Headers(scope=scope)
         host = self._host(headers)
         _refuse_other_sites(scope, headers)
         if self._needs_token(scope, host):
-            self.admit(scope, token_in(headers))
+            self.check_token(scope, token_in(headers))
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length[:20]) > self.max_upload:
             raise Refused(413, self.too_large)
 
-    def admit(self, scope: Scope, token: str | None) -> None:
+    def check_token(self, scope: Scope, token: str | None) -> None:
         """Raise Refused if the token is not right."""
         client = scope["client"][0] if scope.get("client") else "-"
-        verdict = self.door.look(client, token)
-        if verdict is Verdict.LATER:
+        verdict = self._tokens.check(client, token)
+        if verdict is Verdict.TOO_MANY:
             raise Refused(429, "too many wrong tokens; wait a minute")
         if verdict is not Verdict.RIGHT:
             raise Refused(401, f"the token is {verdict.value}; it was printed at the first start")
 
+    def is_signed_in(self, headers: Headers) -> bool:
+        """Whether a request carries the right token; a wrong one is not counted."""
+        return self._tokens.matches(token_in(headers))
+
     @property
     def too_large(self) -> str:
-        """What is said of a body beyond the limit."""
-        return f"at most {self.max_upload} bytes are taken"
+        """The message about a body beyond the limit."""
+        return f"at most {self.max_upload} bytes are accepted"
 
     def _host(self, headers: Headers) -> str:
         given = headers.getlist("host")
         host = given[0].lower() if len(given) == 1 else ""
         name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if name in self._hosts or (self.public and _is_address(name)):
+        if name in self._hosts or (self.public and _is_ip_address(name)):
             return name
-        raise Refused(400, "this service does not go by that Host; see `onlooker serve --allow`")
+        raise Refused(400, "this Host is not permitted; see `onlooker serve --allow`")
 
     def _needs_token(self, scope: Scope, host: str) -> bool:
-        if _is_for_everybody(scope):
+        if _needs_no_token(scope):
             return False
-        changes = scope["type"] == "http" and scope["method"] not in _SAFE
-        pushes = scope["type"] == "websocket" and scope["path"].startswith(_PUSHED)
-        near = host in LOOPBACK and _is_loopback(scope) and not self.public
-        return changes or pushes or not near
-
-
-def _is_for_everybody(scope: Scope) -> bool:
-    """To bring the token or let go of it nobody needs it, nor for the page, which holds no data."""
-    if scope["type"] != "http":
-        return False
-    path, method = scope["path"], scope["method"]
-    page = path == "/" or path.startswith("/static/")
-    return (path, method) in _LOGIN or (page and method in ("GET", "HEAD"))
+        changes = scope["type"] == "http" and scope["method"] not in _SAFE_METHODS
+        sends_frames = scope["type"] == "websocket" and scope["path"].startswith(_BROWSER_CAMERAS)
+        local = host in LOOPBACK and _is_loopback(scope) and not self.public
+        return changes or sends_frames or not local
 
 
 def token_in(headers: Headers) -> str | None:
-    """The token that a request carries: as Bearer, or in the cookie of the page."""
+    """The token of a request: a Bearer token, or the cookie of the page."""
     kind, _, text = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return text.strip() or None
@@ -246,25 +231,45 @@ def token_in(headers: Headers) -> str | None:
 
 
 def cookie_name(headers: Headers) -> str:
-    """Cookies do not know ports: two services on one computer must not share theirs."""
+    """The name of the cookie; it has the port, because cookies are shared between ports."""
     port = headers.get("host", "").rpartition(":")[2]
     return f"onlooker-{port}" if port.isdecimal() else "onlooker"
 
 
+def _digest(salt: bytes, text: str) -> bytes:
+    return hashlib.sha256(salt + text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _remember(table: OrderedDict[str, _Value], client: str, value: _Value) -> None:
+    table.pop(client, None)
+    table[client] = value
+    while len(table) > MAX_CLIENTS:
+        table.popitem(last=False)
+
+
+def _needs_no_token(scope: Scope) -> bool:
+    """Signing in and out, and the files of the page, which hold no data."""
+    if scope["type"] != "http":
+        return False
+    path, method = scope["path"], scope["method"]
+    page = path == "/" or path.startswith("/static/")
+    return (path, method) in _LOGIN or (page and method in ("GET", "HEAD"))
+
+
 def _refuse_other_sites(scope: Scope, headers: Headers) -> None:
-    """A page of another site may link to the first page here, and nothing else."""
+    """A page of another site may link to the start page, and nothing else."""
     site = headers.get("sec-fetch-site", "none")
     visit = scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
     if site not in ("none", "same-origin") and not (visit and scope.get("method") == "GET"):
-        raise Refused(403, "another site asks through your browser; that is refused")
+        raise Refused(403, "requests from pages of another site are refused")
     origin = headers.get("origin")
     own = {f"{scheme}://{headers['host'].lower()}" for scheme in ("http", "https")}
     if origin is not None and origin.lower() not in own:
-        raise Refused(403, "another origin asks through your browser; that is refused")
+        raise Refused(403, "requests from pages of another origin are refused")
 
 
-def _is_address(host: str) -> bool:
-    """An address, which no foreign name server can point here, in contrast to a name."""
+def _is_ip_address(host: str) -> bool:
+    """Whether a host is an IP address: unlike a name, no foreign DNS server can redirect it."""
     try:
         return bool(ip_address(host.strip("[]")))
     except ValueError:

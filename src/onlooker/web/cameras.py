@@ -1,16 +1,11 @@
-"""The cameras of a service by name, and which of them are there again after a restart.
-
-One camera and the thread that reads it; one that fails says why.
-
-What somebody from outside may call a camera, and may have watched.
-
-The cameras that were added while the service ran, for its next start.
+"""The cameras of the service: one thread each, the list of them, and the file of added ones.
 
     cameras.json                   {"version": 1, "sha256": "...", "cameras": [...]}
-    cameras.json.damaged-N         one that could not be read, for a person to look at
+    cameras.json.damaged-N         a file that could not be read, for a person to inspect
 
-An address may hold a password, which the camera wants as it is: the file is for its owner only,
-and nothing that is said about it repeats what is in it. It belongs to whoever has the home open.
+The address of a camera may contain a password, in clear text, because the camera needs it: the
+file is readable by its owner only, and no message repeats its content. Only the process that has
+the home open reads or writes it.
 """
 
 import hashlib
@@ -32,18 +27,130 @@ from onlooker.video.sources import FrameCounts, FrameStream, frames_from
 from onlooker.vision.types import Frame
 from onlooker.web.home_thread import Stopped
 
-FILE = "cameras.json"
-VERSION = 1
-LARGEST = 1 << 20
-"""Bytes of a file that is read at all."""
+MAX_CAMERAS = 32
+MAX_FAILURES = 100
+"""Consecutive frames that may fail before a camera is given up."""
+JOIN_TIMEOUT = 15.0
+"""Seconds to wait for the current frame of a camera that is removed; the home may be busy."""
+CAMERA_FILE = "cameras.json"
+FILE_VERSION = 1
+MAX_FILE_SIZE = 1 << 20
+"""Bytes; a larger file is not read."""
+
+CameraState = Literal["starting", "watching", "lost", "ended", "failed"]
+
+_NAME = re.compile(r"\w[\w. -]{0,63}")
+_PROTOCOLS = ("rtsp://", "rtsps://", "http://", "https://")
+
+log = logging.getLogger(__name__)
 
 
-class NotKept(OnlookerError):
-    """A camera that could not be written down, or not be crossed out."""
+class CameraTaken(OnlookerError):
+    """There is a camera of this name already, or there are too many."""
+
+
+class NotSaved(OnlookerError):
+    """The file of cameras could not be changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class CameraStatus:
+    """The state of a camera and its counts of frames."""
+
+    name: str
+    address: str
+    """Without passwords."""
+    state: CameraState
+    problem: str | None
+    """Why no frames arrive."""
+    frames: int
+    """Frames that were recognized."""
+    dropped: int
+    """Frames that were skipped to keep up, or failed."""
+    reconnects: int
+
+
+class CameraThread:
+    """One camera and the thread that reads it; recognize is called there with every frame."""
+
+    def __init__(self, address: Address, recognize: Callable[[Frame], object]) -> None:
+        self.name, self.target = address.camera, address.target
+        self._address, self._recognize = address, recognize
+        self._stack, self._lock = ExitStack(), Lock()
+        self._stream: FrameStream | None = None
+        self._state: CameraState = "starting"
+        self._problem: str | None = None
+        self._closed = False
+        self._failed = 0
+        self._thread = Thread(target=self._run, name=f"onlooker camera {self.name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def status(self) -> CameraStatus:
+        """Its state and counts now."""
+        stream = self._stream
+        counts = stream.counts[self.name] if stream else FrameCounts()
+        state = self._state
+        if counts.problem and state == "watching":
+            state = "lost"
+        return CameraStatus(
+            name=self.name,
+            address=self._address.shown,
+            state=state,
+            problem=self._problem or counts.problem or None,
+            frames=counts.frames - self._failed,
+            dropped=counts.dropped + self._failed,
+            reconnects=counts.reconnects,
+        )
+
+    def close(self) -> None:
+        """Close the camera and wait for its current frame: no other comes after it."""
+        self._release()
+        self._thread.join(JOIN_TIMEOUT)
+
+    def _release(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._stack.close()
+
+    def _run(self) -> None:
+        try:
+            self._watch()
+            self._state = "ended"
+        except OnlookerError as error:
+            self._state, self._problem = "failed", str(error)
+        except Exception as error:
+            # The message of a foreign error may contain the address, and that a password.
+            self._state, self._problem = "failed", f"given up after {type(error).__name__}"
+        finally:
+            self._release()
+
+    def _watch(self) -> None:
+        live = self._address.kind in (Kind.CAMERA, Kind.STREAM)
+        source = f"{self.name}={self._address.target}"
+        with self._lock:
+            if self._closed:
+                return
+            opening = frames_from(source, live=True, retry_first=live, queue_size=2)
+            self._stream = self._stack.enter_context(opening)
+        self._state = "watching"
+        failures = 0
+        for frame in self._stream:
+            try:
+                self._recognize(frame)
+                failures = 0
+            except Stopped:
+                return
+            except Exception as error:  # one bad frame must not end what runs for months
+                failures += 1
+                self._failed += 1
+                log.warning("%s: frame %s failed and is skipped: %r", self.name, frame.index, error)
+                if failures >= MAX_FAILURES:
+                    raise
 
 
 class CameraFile:
-    """Sources by the name of their camera; every change is on the disk when it returns.
+    """The sources of added cameras by name; every change is on the disk when it returns.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -53,72 +160,170 @@ class CameraFile:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
+        self._path = folder / CAMERA_FILE
         self.problem: str | None = None
-        """Why the cameras of before are not known any more."""
+        """Why the cameras added earlier are not known any more."""
         self.sources: dict[str, str] = {}
         try:
             if self._path.exists():
-                self.sources = _read(self._path)
+                self.sources = self._load()
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            self._put_aside()
+            self._set_aside()
 
     def add(self, name: str, source: str) -> None:
-        """Remember a camera."""
-        self._change({**self.sources, name: source})
+        """Store a camera."""
+        self._save({**self.sources, name: source})
 
     def remove(self, name: str) -> None:
-        """Forget one; one that is not there is forgotten already."""
+        """Delete a camera, if it is stored."""
         if name in self.sources:
-            self._change({one: source for one, source in self.sources.items() if one != name})
+            self._save({one: source for one, source in self.sources.items() if one != name})
 
-    def _change(self, sources: dict[str, str]) -> None:
+    def _load(self) -> dict[str, str]:
+        """ValueError, KeyError or TypeError if it is not exactly what _save writes."""
+        if self._path.stat().st_size > MAX_FILE_SIZE:
+            raise ValueError("too large")
+        content = json.loads(self._path.read_text(encoding="ascii"))
+        cameras = content["cameras"]
+        if content["version"] != FILE_VERSION or content["sha256"] != _checksum(cameras):
+            raise ValueError("another version, or a wrong checksum")
+        return {str(one["name"]): str(one["source"]) for one in cameras}
+
+    def _save(self, sources: dict[str, str]) -> None:
+        cameras = [{"name": name, "source": source} for name, source in sources.items()]
+        content = {"version": FILE_VERSION, "sha256": _checksum(cameras), "cameras": cameras}
+        data = json.dumps(content, indent=1).encode("ascii")
         try:
-            _write(self._path, sources)
+            replace_file(self._path, data, mode=OWNER_ONLY)
         except OSError as error:
-            raise NotKept(f"cannot write {self._path.name}: {error.strerror}") from error
+            raise NotSaved(f"cannot write {self._path.name}: {error.strerror}") from error
         self.sources = sources
 
-    def _put_aside(self) -> None:
-        """A person may still read in it what the cameras were."""
-        number = 1 + len(list(self._path.parent.glob(f"{FILE}.damaged-*")))
-        aside = self._path.with_name(f"{FILE}.damaged-{number}")
+    def _set_aside(self) -> None:
+        """Rename a damaged file: a person may still read in it which cameras there were."""
+        number = 1 + len(list(self._path.parent.glob(f"{CAMERA_FILE}.damaged-*")))
+        aside = self._path.with_name(f"{CAMERA_FILE}.damaged-{number}")
         with suppress(OSError):  # then the next change replaces it
             self._path.replace(aside)
         self.problem = (
-            f"{FILE} could not be read, and the cameras in it are not watched: add them again; "
-            f"what is left of it is in {aside.name}"
+            f"{CAMERA_FILE} could not be read, and the cameras in it are not watched: add them "
+            f"again; what is left of it is in {aside.name}"
         )
 
 
-def _read(path: Path) -> dict[str, str]:
-    """What is not exactly what we write is a ValueError, KeyError or TypeError."""
-    if path.stat().st_size > LARGEST:
-        raise ValueError("too large")
-    kept = json.loads(path.read_text(encoding="ascii"))
-    cameras = kept["cameras"]
-    if kept["version"] != VERSION or kept["sha256"] != _digest(cameras):
-        raise ValueError("of another version, or not what was written")
-    return {str(one["name"]): str(one["source"]) for one in cameras}
+class Cameras:
+    """The list of cameras by name; those added over the REST interface are in the file, if any."""
 
+    def __init__(
+        self,
+        recognize: Callable[[Frame], object],
+        folders: Sequence[Path] = (),
+        file: CameraFile | None = None,
+    ) -> None:
+        self._recognize, self._folders, self._file = recognize, folders, file
+        self._threads: dict[str, CameraThread] = {}
+        self._threads_lock, self._file_lock = Lock(), Lock()
+        self._not_resumed: dict[str, str] = {}
 
-def _write(path: Path, sources: dict[str, str]) -> None:
-    cameras = [{"name": name, "source": source} for name, source in sources.items()]
-    kept = {"version": VERSION, "sha256": _digest(cameras), "cameras": cameras}
-    replace_file(path, json.dumps(kept, indent=1).encode("ascii"), mode=OWNER_ONLY)
+    @property
+    def problems(self) -> list[str]:
+        """Why cameras that were added earlier are not watched."""
+        damaged = [self._file.problem] if self._file and self._file.problem else []
+        return [*damaged, *self._not_resumed.values()]
 
+    @property
+    def statuses(self) -> list[CameraStatus]:
+        """The status of each camera."""
+        with self._threads_lock:
+            threads = list(self._threads.values())
+        return [thread.status for thread in threads]
 
-def _digest(cameras: Any) -> str:
-    plain = json.dumps(cameras, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(plain.encode("ascii")).hexdigest()
+    def add(self, source: str, name: str | None = None) -> CameraStatus:
+        """Watch a source that was sent over the REST interface, if it is permitted.
 
+        It is watched again after a restart, until it is removed; one that cannot be saved is not
+        watched.
+        """
+        source = permitted(source, self._folders)
+        with self._file_lock:
+            status = self.watch(source if name is None else f"{as_camera_name(name)}={source}")
+            try:
+                if self._file is not None:
+                    self._file.add(status.name, source)
+            except NotSaved:
+                self._close(status.name)
+                raise
+            self._not_resumed.pop(status.name, None)
+        return status
 
-_NAME = re.compile(r"\w[\w. -]{0,63}")
-_PROTOCOLS = ("rtsp://", "rtsps://", "http://", "https://")
+    def watch(self, source: str) -> CameraStatus:
+        """Watch a source that was given on the command line: any is permitted, none is saved."""
+        (address,) = addresses_of([source])
+        as_camera_name(address.camera)
+        with self._threads_lock:
+            if address.camera in self._threads:
+                raise CameraTaken(f"there is a camera called {address.camera!r} already")
+            if len(self._threads) >= MAX_CAMERAS:
+                raise CameraTaken(f"there are {MAX_CAMERAS} cameras already; remove one first")
+            thread = self._threads[address.camera] = CameraThread(address, self._recognize)
+        return thread.status
+
+    def resume(self) -> list[str]:
+        """Watch the saved cameras again; returns a message for each that is left out.
+
+        Cameras of the command line take precedence. A source that is not permitted or missing now
+        is listed in the problems and stays in the file: by the next start its folder may be
+        permitted, or its disk plugged in.
+        """
+        messages = []
+        with self._threads_lock:
+            running = {_source_key(thread.target): name for name, thread in self._threads.items()}
+        for name, source in (self._file.sources if self._file else {}).items():
+            if name in running.values() or source in running:
+                if running.get(source) != name:
+                    messages.append(
+                        f"the camera {name!r} that was added before gives way to "
+                        f"{running.get(source, name)!r} of the command line"
+                    )
+                continue
+            try:
+                self.watch(f"{as_camera_name(name)}={permitted(source, self._folders)}")
+            except OnlookerError as error:
+                self._not_resumed[name] = (
+                    f"the camera {name!r} that was added before is not watched: {error}"
+                )
+        return messages
+
+    def remove(self, name: str) -> None:
+        """Stop watching a camera, now and after a restart."""
+        with self._file_lock:
+            saved = self._file is not None and name in self._file.sources
+            if not self._close(name) and not saved:
+                raise NotFound(f"there is no camera called {name!r}")
+            try:
+                if self._file is not None:
+                    self._file.remove(name)
+            except NotSaved as error:
+                raise NotSaved(f"{name!r} will be back after the next start: {error}") from error
+            self._not_resumed.pop(name, None)
+
+    def close(self) -> None:
+        """Stop watching all cameras."""
+        with self._threads_lock:
+            threads, self._threads = list(self._threads.values()), {}
+        for thread in threads:
+            thread.close()
+
+    def _close(self, name: str) -> bool:
+        with self._threads_lock:
+            thread = self._threads.pop(name, None)
+        if thread is not None:
+            thread.close()
+        return thread is not None
 
 
 def as_camera_name(name: str) -> str:
-    """A name that can stand in an address.
+    """The name, if it can be part of a URL; BadValue otherwise.
 
     >>> as_camera_name("../door")
     Traceback (most recent call last):
@@ -134,7 +339,7 @@ def as_camera_name(name: str) -> str:
 
 
 def permitted(source: str, folders: Sequence[Path]) -> str:
-    """The source, if it is a camera or lies in one of the folders.
+    """The source, if it is a camera or lies in one of the folders; BadValue otherwise.
 
     >>> permitted("rtsp://10.0.0.5/1", [])
     'rtsp://10.0.0.5/1'
@@ -157,221 +362,11 @@ def permitted(source: str, folders: Sequence[Path]) -> str:
     return str(path)
 
 
-PATIENCE = 100
-"""Frames in a row that may fail before a camera is given up."""
-LAST_FRAME = 15.0
-"""Seconds a camera that is removed may take for the frame it is at; a busy home makes it wait."""
-State = Literal["starting", "watching", "lost", "ended", "failed"]
-
-log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class CameraState:
-    """How a camera is."""
-
-    name: str
-    address: str
-    """Without what may be a secret."""
-    state: State
-    problem: str | None
-    """Why nothing arrives."""
-    frames: int
-    """Looked at."""
-    dropped: int
-    """Not looked at, to keep up."""
-    reconnects: int
-
-
-class Camera:
-    """One camera and the thread that reads it; show is called there with every frame."""
-
-    def __init__(self, address: Address, show: Callable[[Frame], object]) -> None:
-        self.name, self.target = address.camera, address.target
-        self._address, self._show = address, show
-        self._stack, self._lock = ExitStack(), Lock()
-        self._stream: FrameStream | None = None
-        self._state: State = "starting"
-        self._problem: str | None = None
-        self._closed = False
-        self._skipped = 0
-        self._thread = Thread(target=self._run, name=f"onlooker watches {self.name}", daemon=True)
-        self._thread.start()
-
-    @property
-    def state(self) -> CameraState:
-        """How it is."""
-        stream = self._stream
-        counts = stream.counts[self.name] if stream else FrameCounts()
-        state, problem = self._state, self._problem or counts.problem or None
-        if counts.problem and state == "watching":
-            state = "lost"
-        seen = self.name, self._address.shown, state, problem
-        dropped = counts.dropped + self._skipped
-        return CameraState(*seen, counts.frames - self._skipped, dropped, counts.reconnects)
-
-    def close(self) -> None:
-        """Let go of the camera, and wait for the frame it is at: no other comes after it."""
-        self._release()
-        self._thread.join(LAST_FRAME)
-
-    def _release(self) -> None:
-        with self._lock:
-            self._closed = True
-            self._stack.close()
-
-    def _run(self) -> None:
-        try:
-            self._watch()
-            self._state = "ended"
-        except OnlookerError as error:
-            self._state, self._problem = "failed", str(error)
-        except Exception as error:
-            # In what others say of an error the address may stand, and in it a password.
-            self._state, self._problem = "failed", f"given up after {type(error).__name__}"
-        finally:
-            self._release()
-
-    def _watch(self) -> None:
-        live = self._address.kind in (Kind.CAMERA, Kind.STREAM)
-        source = f"{self.name}={self._address.target}"
-        with self._lock:
-            if self._closed:
-                return
-            opening = frames_from(source, live=True, retry_first=live, queue_size=2)
-            self._stream = self._stack.enter_context(opening)
-        self._state = "watching"
-        failures = 0
-        for frame in self._stream:
-            try:
-                self._show(frame)
-                failures = 0
-            except Stopped:
-                return
-            except Exception as error:  # one odd frame must not end what runs for months
-                failures += 1
-                self._skipped += 1
-                log.warning("%s: frame %s is left out: %r", self.name, frame.index, error)
-                if failures >= PATIENCE:
-                    raise
-
-
-MOST = 32
-"""Cameras at one time."""
-
-
-class CameraTaken(OnlookerError):
-    """There is a camera of this name already, or there are too many."""
-
-
-class Cameras:
-    """All of them by name. Those that were added from outside are in the file, if there is one."""
-
-    def __init__(
-        self,
-        show: Callable[[Frame], object],
-        folders: Sequence[Path] = (),
-        file: CameraFile | None = None,
-    ) -> None:
-        self._show, self._folders, self._file = show, folders, file
-        self._cameras: dict[str, Camera] = {}
-        self._lock, self._filing = Lock(), Lock()
-        self._missing: dict[str, str] = {}
-
-    @property
-    def problems(self) -> list[str]:
-        """Why cameras of before are not watched."""
-        damaged = [self._file.problem] if self._file and self._file.problem else []
-        return [*damaged, *self._missing.values()]
-
-    @property
-    def states(self) -> list[CameraState]:
-        """How each of them is."""
-        with self._lock:
-            cameras = list(self._cameras.values())
-        return [camera.state for camera in cameras]
-
-    def add(self, source: str, name: str | None = None) -> CameraState:
-        """A source that somebody asks for from outside: only what is permitted.
-
-        It is watched after the next start, too, until it is removed; what cannot be written down
-        is not watched.
-        """
-        source = permitted(source, self._folders)
-        with self._filing:
-            state = self.watch(source if name is None else f"{as_camera_name(name)}={source}")
-            try:
-                if self._file is not None:
-                    self._file.add(state.name, source)
-            except NotKept:
-                self._close(state.name)
-                raise
-            self._missing.pop(state.name, None)
-        return state
-
-    def watch(self, source: str) -> CameraState:
-        """A source that the owner of this computer names."""
-        (address,) = addresses_of([source])
-        as_camera_name(address.camera)
-        with self._lock:
-            if address.camera in self._cameras:
-                raise CameraTaken(f"there is a camera called {address.camera!r} already")
-            if len(self._cameras) >= MOST:
-                raise CameraTaken(f"there are {MOST} cameras already; remove one first")
-            camera = self._cameras[address.camera] = Camera(address, self._show)
-        return camera.state
-
-    def resume(self) -> list[str]:
-        """Watch the cameras that were added before: what is said of those that give way.
-
-        The owner's own come first. What is not permitted or not there any more is a problem, and
-        stays in the file: a folder may be named, a disk plugged in, by the next start.
-        """
-        given_way = []
-        with self._lock:
-            own = {_place(camera.target): name for name, camera in self._cameras.items()}
-        for name, source in (self._file.sources if self._file else {}).items():
-            if name in own.values() or source in own:
-                if own.get(source) != name:
-                    given_way.append(
-                        f"the camera {name!r} that was added before gives way to "
-                        f"{own.get(source, name)!r} of the command line"
-                    )
-                continue
-            try:
-                self.watch(f"{as_camera_name(name)}={permitted(source, self._folders)}")
-            except OnlookerError as error:
-                self._missing[name] = f"the camera {name!r} of before is not watched: {error}"
-        return given_way
-
-    def remove(self, name: str) -> None:
-        """Stop watching, now and after the next start."""
-        with self._filing:
-            kept = self._file is not None and name in self._file.sources
-            if not self._close(name) and not kept:
-                raise NotFound(f"there is no camera called {name!r}")
-            try:
-                if self._file is not None:
-                    self._file.remove(name)
-            except NotKept as error:
-                raise NotKept(f"{name!r} will be back after the next start: {error}") from error
-            self._missing.pop(name, None)
-
-    def close(self) -> None:
-        """Stop watching all of them."""
-        with self._lock:
-            cameras, self._cameras = list(self._cameras.values()), {}
-        for camera in cameras:
-            camera.close()
-
-    def _close(self, name: str) -> bool:
-        with self._lock:
-            camera = self._cameras.pop(name, None)
-        if camera is not None:
-            camera.close()
-        return camera is not None
-
-
-def _place(target: str) -> str:
-    """A recording by its whole path, as those that are added are kept; an address as it is."""
+def _source_key(target: str) -> str:
+    """The absolute path of a recording, as it is saved; an address unchanged."""
     return os.path.realpath(target) if os.path.exists(target) else target
+
+
+def _checksum(cameras: Any) -> str:
+    canonical = json.dumps(cameras, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()

@@ -1,4 +1,4 @@
-"""An app behind a guard: refusals, the limit of uploads, and the headers of every answer."""
+"""The middleware in front of the app: the guard, the upload limit, the security headers."""
 
 import asyncio
 from contextlib import suppress
@@ -25,18 +25,18 @@ HEADERS = {
     "cache-control": "no-store",
 }
 
-DRAIN, DRAIN_SECONDS = 1 << 16, 1.0
-"""Bytes of the body of a refused request that are read, and how long they are waited for."""
+DRAIN_SIZE, DRAIN_SECONDS = 1 << 16, 1.0
+"""How many bytes of the body of a refused request are read, and for how long."""
 
 
-class Guarded:
-    """An ASGI app behind a guard."""
+class GuardMiddleware:
+    """Passes what the guard permits on to an ASGI app, and answers the rest itself."""
 
     def __init__(self, app: ASGIApp, guard: Guard) -> None:
         self._app, self._guard = app, guard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass what may pass."""
+        """Handle one connection."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -50,13 +50,13 @@ class Guarded:
         await self._app(scope, receive, send)
 
     def _limited(self, receive: Receive) -> Receive:
-        left = self._guard.max_upload
+        remaining = self._guard.max_upload
 
         async def limited() -> Message:
-            nonlocal left
+            nonlocal remaining
             message = await receive()
-            left -= len(message.get("body", b""))
-            if left < 0:
+            remaining -= len(message.get("body", b""))
+            if remaining < 0:
                 raise HTTPException(413, self._guard.too_large)
             return message
 
@@ -71,30 +71,30 @@ async def _refuse(refused: Refused, scope: Scope, receive: Receive, send: Send) 
     response = JSONResponse(
         {"detail": refused.detail}, refused.status, headers.get(refused.status, {})
     )
-    response.headers["connection"] = "close"  # a body may still be on its way
+    response.headers["connection"] = "close"  # more of the body may still arrive
     with suppress(TimeoutError):
-        await asyncio.wait_for(_drained(receive), DRAIN_SECONDS)
+        await asyncio.wait_for(_drain(receive), DRAIN_SECONDS)
     await response(scope, receive, send)
 
 
-async def _drained(receive: Receive) -> None:
-    """Take in what came with a request, if it is little.
+async def _drain(receive: Receive) -> None:
+    """Read the body of a refused request, up to the limit.
 
-    A connection that is closed on unread bytes is reset, and the answer may be lost with it.
+    Closing a connection with unread bytes resets it, and the client may never see the answer.
     """
-    left, more = DRAIN, True
-    while more and left > 0:
+    remaining, more = DRAIN_SIZE, True
+    while more and remaining > 0:
         message = await receive()
-        left -= len(message.get("body", b""))
+        remaining -= len(message.get("body", b""))
         more = message.get("more_body", False)
 
 
 def _with_headers(send: Send) -> Send:
-    async def sent(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
         await send(message)
 
-    return sent
+    return send_with_headers

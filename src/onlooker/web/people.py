@@ -1,14 +1,11 @@
-"""Who is known, and by which faces; asked and changed in the thread that owns the home.
+"""Who is known, and every change to that; used in the thread that owns the home.
 
-Whatever changes who is known; done in the thread that owns the home.
-
-Each deed tells where to go back to if it was a mistake: the newest event before it.
+Each change returns the event to undo to if it was a mistake: the newest one before it.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from numpy.typing import NDArray
@@ -20,36 +17,23 @@ from onlooker.home.retention import ForgetReceipt
 from onlooker.strangers.book import StrangerBook
 from onlooker.strangers.cards import Card
 from onlooker.vision.types import MeasuredFace
-from onlooker.web.frames import RecentFace
+from onlooker.web.frames import LatestViews, LiveRecognizer, RecentFace
+from onlooker.web.schemas import (
+    ChangedPerson,
+    DroppedVertices,
+    FaceRow,
+    NamedStranger,
+    PersonRow,
+    TaughtFace,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Somebody who has a name."""
-
-    id: str
-    name: str
-    labeled: int
-    """Faces that somebody named."""
-    learned: int
-    """Faces that were learned by watching."""
-    examples: int
-    """How often seen: what all of them stand for."""
+class NothingLearned(OnlookerError):
+    """No vertex stands for this face, so there is nothing to correct."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownFace:
-    """One vertex, as somebody's face."""
-
-    vertex: int
-    name: str
-    kind: Literal["labeled", "learned"]
-    examples: int
-    picture: bool
-
-
-class Row(NamedTuple):
-    """One vertex: whose face it is, whether somebody said so, what it stands for."""
+class VertexOwner(NamedTuple):
+    """One vertex: whose face it is, whether a person said so, how many examples it stands for."""
 
     vertex: int
     name: str | None
@@ -58,7 +42,7 @@ class Row(NamedTuple):
 
 
 def id_of(name: str) -> str:
-    """What stands for a name in an address: a name may hold anything, even a path.
+    """The id of a person in URLs; the name itself may hold anything, even a path.
 
     >>> id_of("../../etc/passwd")
     '3754d6cb3a38e118'
@@ -67,39 +51,45 @@ def id_of(name: str) -> str:
 
 
 class People:
-    """Names and faces of a home; remembers whose each vertex is until the next event."""
+    """The people, faces and strangers of one home.
 
-    def __init__(self) -> None:
+    Whose face each vertex is takes a solution of the whole graph, so it is cached until the next
+    event. After every change the recognizer drops the names it remembers; after somebody was
+    forgotten the views, which show names too, are cleared.
+    """
+
+    def __init__(self, recognizer: LiveRecognizer, views: LatestViews) -> None:
+        self._recognizer, self._views = recognizer, views
         self._owners: dict[int, str | None] = {}
         self._owners_at = -1
-        self.visitors: StrangerBook | None = None
-        """Who keeps the strangers, while the home is open."""
+        self.book: StrangerBook | None = None
+        """The strangers; None until the home is open."""
 
-    # ---- asking
+    # ---- reading
 
-    def listed(self, home: Home) -> list[Person]:
-        """Everybody, in the order they were first named."""
-        faces = list(self._known(home, set()))
+    def listed(self, home: Home) -> list[PersonRow]:
+        """Everybody with a name, in the order they were first named."""
+        faces = list(self._known_faces(home, set()))
         people = []
         for name in home.learner.names:
-            mine = [face for face in faces if face.name == name]
-            labeled = sum(face.kind == "labeled" for face in mine)
-            examples = sum(face.examples for face in mine)
-            people.append(Person(id_of(name), name, labeled, len(mine) - labeled, examples))
+            own = [face for face in faces if face.name == name]
+            labeled = sum(face.kind == "labeled" for face in own)
+            person = PersonRow(
+                id=id_of(name),
+                name=name,
+                labeled=labeled,
+                learned=len(own) - labeled,
+                examples=sum(face.examples for face in own),
+            )
+            people.append(person)
         return people
 
-    def person(self, home: Home, name: str) -> Person:
-        """One of them."""
+    def person(self, home: Home, name: str) -> PersonRow:
+        """The person with this name."""
         for person in self.listed(home):
             if person.name == name:
                 return person
         raise NotFound(f"nobody is called {name!r}")
-
-    def faces(self, home: Home, person: str) -> list[KnownFace]:
-        """The faces of a person, labeled ones first."""
-        name = self.name(home, person)
-        found = self._known(home, set(home.album.vertices()))
-        return sorted((face for face in found if face.name == name), key=lambda f: f.kind)
 
     def name(self, home: Home, person: str) -> str:
         """The name behind an id."""
@@ -108,16 +98,25 @@ class People:
                 return name
         raise NotFound("there is nobody with this id; the list of people has the ids")
 
-    def names_of_vertices(self, home: Home) -> dict[int, str | None]:
-        """Whose face each vertex is."""
-        return {row.vertex: row.name for row in self._rows(home)}
+    def faces(self, home: Home, person: str) -> list[FaceRow]:
+        """The faces of a person, labeled ones first."""
+        name = self.name(home, person)
+        faces = self._known_faces(home, set(home.album.vertices()))
+        return sorted((face for face in faces if face.name == name), key=lambda face: face.kind)
 
-    def everything(self, home: Home) -> list[Row]:
-        """Every vertex: id, whose, whether labeled, examples."""
-        return list(self._rows(home))
+    def vertex_owners(self, home: Home) -> list[VertexOwner]:
+        """Of every vertex, whose face it is: as labeled, or as it would be recognized now."""
+        if self._owners_at != home.sequence:
+            self._owners, self._owners_at = home.learner.owners(), home.sequence
+        known = home.vertices()
+        ids, counts = known.ids.tolist(), known.multiplicities.tolist()
+        return [
+            VertexOwner(vertex, name or self._owners.get(vertex), name is not None, count)
+            for vertex, name, count in zip(ids, known.names, counts, strict=True)
+        ]
 
     def vector(self, home: Home, vertex: int) -> NDArray[Any]:
-        """Where a vertex stands."""
+        """The feature vector of a vertex."""
         known = home.vertices()
         places = (known.ids == vertex).nonzero()[0]
         if not len(places):
@@ -125,191 +124,158 @@ class People:
         vector: NDArray[Any] = known.vectors[places[0]]
         return vector
 
-    # ---- strangers
+    # ---- changes to people
 
-    @property
-    def keeper(self) -> StrangerBook:
-        """Who keeps the strangers."""
-        if self.visitors is None:
-            raise NotFound("nobody keeps strangers while the home is closed")
-        return self.visitors
-
-    def strangers(self, *, hidden: bool) -> list[Card]:
-        """One card each, the most often seen first."""
-        return self.keeper.cards(hidden=hidden)
-
-    def stranger(self, number: int) -> Card:
-        """One of the cards."""
-        return self.keeper.strangers.card(number)
-
-    # ---- inside
-
-    def _known(self, home: Home, pictured: set[int]) -> Iterator[KnownFace]:
-        for vertex, name, labeled, examples in self._rows(home):
-            if name is not None:
-                kind: Literal["labeled", "learned"] = "labeled" if labeled else "learned"
-                yield KnownFace(vertex, name, kind, examples, vertex in pictured)
-
-    def _rows(self, home: Home) -> Iterator[Row]:
-        """Of each vertex, whose it is: as labeled, or as it would be taken for now."""
-        if self._owners_at != home.sequence:
-            self._owners, self._owners_at = home.learner.owners(), home.sequence
-        known = home.vertices()
-        ids, counts = known.ids.tolist(), known.multiplicities.tolist()
-        for vertex, name, count in zip(ids, known.names, counts, strict=True):
-            yield Row(vertex, name or self._owners.get(vertex), name is not None, count)
-
-
-class NothingLearned(OnlookerError):
-    """Nothing in the home stands for this face, so nothing can be taken back."""
-
-
-class Taught(NamedTuple):
-    """A vertex that has a name now."""
-
-    vertex: int
-    undo: int | None
-
-
-class Dropped(NamedTuple):
-    """Vertices that are gone."""
-
-    vertices: list[int]
-    undo: int | None
-
-
-class Met(NamedTuple):
-    """A stranger who has a name now: how many faces were taught."""
-
-    taught: int
-    undo: int | None
-
-
-class Deeds:
-    """changed hears of every deed, with the name if somebody was forgotten."""
-
-    def __init__(self, people: People, changed: Callable[[str | None], object]) -> None:
-        self._people, self._changed = people, changed
-
-    # ---- people
-
-    def rename(self, home: Home, person: str, name: str) -> int | None:
-        """Give somebody another name, which must be free."""
+    def rename(self, home: Home, person: str, name: str) -> ChangedPerson:
+        """Give a person another name, which nobody else may have."""
         before = home.sequence
-        rename(home, self._people.name(home, person), name)
-        return self._done(home, before)
+        rename(home, self.name(home, person), name)
+        undo = self._undo_event(home, before)
+        return ChangedPerson(**dict(self.person(home, name)), undo=undo)
 
-    def merge(self, home: Home, person: str, into: str) -> tuple[str, int | None]:
-        """Two names, one person: the first name goes. The name that stays."""
+    def merge(self, home: Home, person: str, into: str) -> ChangedPerson:
+        """Join two names of one person: the first name is dropped, the second stays."""
         before = home.sequence
-        old, name = self._people.name(home, person), self._people.name(home, into)
+        old, name = self.name(home, person), self.name(home, into)
         if old == name:
             raise BadValue("a person cannot be merged with itself; give two ids")
         merge(home, old, name)
-        return name, self._done(home, before)
+        undo = self._undo_event(home, before)
+        return ChangedPerson(**dict(self.person(home, name)), undo=undo)
 
     def forget(self, home: Home, person: str) -> ForgetReceipt:
-        """Delete a person so that nothing remains. There is no way back."""
-        name = self._people.name(home, person)
+        """Delete a person and everything stored about them. This cannot be undone."""
+        name = self.name(home, person)
         try:
-            return self._people.keeper.forget(name)
+            return self._open_book.forget(name)
         finally:
             if name not in home.learner.names:
-                self._changed(name)
+                self._recognizer.corrected(name)
+                self._views.clear()
 
     def undo(self, home: Home, to: int) -> None:
-        """Know again what was known after an event; the strangers of then come back too."""
+        """Return to what was known after an event; strangers named since then come back too."""
         home.undo(to=to)
-        self._people.keeper.undone(to)
-        self._changed(None)
+        self._open_book.undone(to)
+        self._recognizer.corrected()
 
-    # ---- faces
+    # ---- changes to faces
 
-    def teach(self, home: Home, face: MeasuredFace, name: str) -> Taught:
-        """A labeled face."""
+    def teach(self, home: Home, face: MeasuredFace, name: str) -> TaughtFace:
+        """Learn a labeled face."""
         if face.vector is None:
             raise BadValue("the face is too poor to learn from")
         before = home.sequence
-        vertex = _taught(home, face.vector, name, face.png())
-        return Taught(vertex, self._done(home, before))
+        vertex = _teach(home, face.vector, name, face.png())
+        return self._taught(home, vertex, name, before)
 
-    def label(self, home: Home, vertex: int, name: str) -> int | None:
-        """Name a face that is known by its vertex."""
+    def label(self, home: Home, vertex: int, name: str) -> TaughtFace:
+        """Give a vertex a name."""
         before = home.sequence
         home.label(vertex, name)
-        return self._done(home, before)
+        return self._taught(home, vertex, name, before)
 
-    def wrong(self, home: Home, vertex: int) -> Dropped:
-        """Drop a face and all that was learned through it only; they are strangers from then on."""
+    def wrong(self, home: Home, vertex: int) -> DroppedVertices:
+        """Delete a vertex and all that was learned only through it; they become strangers."""
         before = home.sequence
         try:
-            dropped = self._people.keeper.wrong(vertex).vertices
+            dropped = self._open_book.wrong(vertex).vertices
         finally:
-            undo = self._done(home, before)
-        return Dropped(list(dropped), undo)
+            undo = self._undo_event(home, before)
+        return DroppedVertices(dropped=list(dropped), undo=undo)
 
-    def label_seen(self, home: Home, face: RecentFace, name: str) -> Taught:
-        """Say who is on the screen. The stranger's card that the face went to is theirs, too."""
+    def label_seen(self, home: Home, face: RecentFace, name: str) -> TaughtFace:
+        """Name a face of the live view; the stranger's card it was filed under is deleted."""
         before = home.sequence
-        vertex = _taught(home, vector_of(face), name, face.png())
+        vertex = _teach(home, vector_of(face), name, face.png())
         if face.card is not None:
-            with suppress(NotFound):  # named, expired or part of another by now
-                self._people.keeper.settle(face.card, before)
-        return Taught(vertex, self._done(home, before))
+            with suppress(NotFound):  # named, expired or merged into another card by now
+                self._open_book.settle(face.card, before)
+        return self._taught(home, vertex, name, before)
 
-    def wrong_seen(self, home: Home, face: RecentFace) -> Dropped:
-        """Take back what was learned from the face on the screen."""
+    def wrong_seen(self, home: Home, face: RecentFace) -> DroppedVertices:
+        """Delete what was learned from a face of the live view."""
         if face.vertex is None:
             raise NothingLearned(
                 "nothing was learned from this face, so there is nothing to take back; say who it "
                 "is instead"
             )
-        return self.wrong(home, _standing(home, face.vertex, vector_of(face)))
+        return self.wrong(home, _current_vertex(home, face.vertex, vector_of(face)))
 
     # ---- strangers
 
-    def name_stranger(self, home: Home, number: int, name: str, keys: Sequence[str] | None) -> Met:
-        """Say who it is."""
+    def strangers(self, *, hidden: bool) -> list[Card]:
+        """One card per stranger, the most often seen first; with the hidden ones if asked for."""
+        return self._open_book.cards(hidden=hidden)
+
+    def stranger(self, number: int) -> Card:
+        """One card."""
+        return self._open_book.strangers.card(number)
+
+    def name_stranger(
+        self, home: Home, number: int, name: str, keys: Sequence[str] | None
+    ) -> NamedStranger:
+        """Name a stranger: the chosen faces are taught, or else all on the card."""
         before = home.sequence
-        taught = self._people.keeper.name(number, name, keys)
-        return Met(taught, self._done(home, before))
+        taught = self._open_book.name(number, name, keys)
+        undo = self._undo_event(home, before)
+        return NamedStranger(person=self.person(home, name), taught=taught, undo=undo)
 
     def ignore(self, number: int) -> None:
         """Hide a stranger, from now on."""
-        self._people.keeper.ignore(number)
+        self._open_book.ignore(number)
 
     def show(self, number: int) -> None:
-        """Take that back."""
-        self._people.keeper.show(number)
+        """Show a hidden stranger again."""
+        self._open_book.show(number)
 
-    # ---- inside
+    # ---- private
 
-    def _done(self, home: Home, before: int) -> int | None:
-        """What to undo to; nothing if nothing has changed."""
+    @property
+    def _open_book(self) -> StrangerBook:
+        if self.book is None:
+            raise NotFound("strangers are not available while the home is closed")
+        return self.book
+
+    def _known_faces(self, home: Home, pictured: set[int]) -> Iterator[FaceRow]:
+        for vertex, name, labeled, examples in self.vertex_owners(home):
+            if name is not None:
+                kind: Literal["labeled", "learned"] = "labeled" if labeled else "learned"
+                picture = vertex in pictured
+                yield FaceRow(
+                    vertex=vertex, name=name, kind=kind, examples=examples, picture=picture
+                )
+
+    def _taught(self, home: Home, vertex: int, name: str, before: int) -> TaughtFace:
+        undo = self._undo_event(home, before)
+        return TaughtFace(person=self.person(home, name), vertex=vertex, undo=undo)
+
+    def _undo_event(self, home: Home, before: int) -> int | None:
+        """The event to undo to after a change; None if nothing changed."""
         if home.sequence == before:
             return None
-        self._changed(None)
+        self._recognizer.corrected()
         return before
 
 
 def vector_of(face: RecentFace) -> NDArray[Any]:
-    """What the learner is asked with, if the face was good enough once."""
+    """The feature vector of a face of the live view, if it was ever good enough for one."""
     if face.vector is None:
         raise BadValue(f"the face cannot be used, {face.refusal}; wait for a better look at it")
     return face.vector
 
 
-def _standing(home: Home, vertex: int, vector: NDArray[Any]) -> int:
-    """The vertex itself, or, where it was merged since, the one that stands nearest now."""
+def _current_vertex(home: Home, vertex: int, vector: NDArray[Any]) -> int:
+    """The vertex itself, or, if it was merged since, the one that is nearest to the face now."""
     known = home.vertices()
     if vertex in known.ids:
         return vertex
-    alike = home.learner.kernel.similarity(vector, known.vectors)
-    if not alike.any():
+    similarity = home.learner.kernel.similarity(vector, known.vectors)
+    if not similarity.any():
         raise NothingLearned("what was learned from this face is gone already")
-    return int(known.ids[alike.argmax()])
+    return int(known.ids[similarity.argmax()])
 
 
-def _taught(home: Home, vector: NDArray[Any], name: str, picture: bytes) -> int:
+def _teach(home: Home, vector: NDArray[Any], name: str, picture: bytes) -> int:
     home.teach(vector, name, picture=picture)
     return int(home.learner.entries()[0].vertex)

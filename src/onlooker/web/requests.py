@@ -1,28 +1,22 @@
-"""How a route asks the thread that owns the home, without holding up the others.
+"""Uploaded pictures: their size is checked before they are decoded; never written to a file.
 
-Pictures from strangers: measured before they are unpacked, and never written to a file.
+A small file can decode to gigabytes of pixels, so the header is read first.
 """
-
-import asyncio
-from collections.abc import Callable
-from typing import TypeVar
 
 import cv2
 import numpy as np
 from fastapi import Request
 from fastapi.concurrency import run_in_threadpool
 
-from onlooker.home.home import Home
 from onlooker.video.image_files import PictureError, picture_size
 from onlooker.vision.types import Pixels, picture
-from onlooker.web.service import Service
 
 MAX_PIXELS = 20_000_000
-"""Of an upload or a browser's frame; several are unpacked at one time."""
+"""Of an uploaded picture or a browser's frame; several are decoded at the same time."""
 
 
 def decoded(data: bytes, *, max_pixels: int = MAX_PIXELS) -> Pixels:
-    """The pixels of a JPEG, PNG, BMP, WebP, TIFF or PNM file, or why there are none.
+    """The pixels of a JPEG, PNG, BMP, WebP, TIFF or PNM file; PictureError if there are none.
 
     >>> decoded(b"P5 2 1 255 " + bytes([0, 255])).tolist()
     [[[0, 0, 0], [255, 255, 255]]]
@@ -45,14 +39,6 @@ def decoded(data: bytes, *, max_pixels: int = MAX_PIXELS) -> Pixels:
     return picture(pixels)
 
 
-_Result = TypeVar("_Result")
-
-
-async def call_home(service: Service, act: Callable[[Home], _Result]) -> _Result:
-    """The answer, once it is there."""
-    return await asyncio.wrap_future(service.submit(act))
-
-
-async def uploaded(request: Request) -> Pixels:
-    """The picture that is the body of a request."""
+async def uploaded_picture(request: Request) -> Pixels:
+    """The picture in the body of a request, decoded outside the event loop."""
     return await run_in_threadpool(decoded, await request.body())

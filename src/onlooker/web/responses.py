@@ -1,7 +1,4 @@
-"""Errors as answers: which status a kind of error has, the same for every route.
-
-Tables for spreadsheets, a page of rows at a time; no cell is ever a formula.
-"""
+"""What routes answer: errors with the same status codes everywhere, and CSV files."""
 
 import csv
 import io
@@ -18,6 +15,7 @@ from starlette.responses import JSONResponse
 from onlooker.core.errors import BadValue, LabelConflict, NotFound, OnlookerError
 from onlooker.video.addresses import SourceError
 from onlooker.video.image_files import PictureError
+from onlooker.web.auth import Refused
 from onlooker.web.cameras import CameraTaken
 from onlooker.web.people import NothingLearned
 from onlooker.web.schemas import Problem
@@ -32,121 +30,129 @@ STATUS: tuple[tuple[type[OnlookerError], int], ...] = (
     (SourceError, 422),
     (OnlookerError, 503),
 )
-"""The first that fits; what is left could not be done now: busy, closing, a disk that refuses."""
+"""The first class that fits. The rest is temporary: a full queue, a closing home, a full disk."""
 
-WORDS = {
-    400: "The Host is not ours.",
+DESCRIPTIONS = {
+    400: "The Host header is not one of this service.",
     401: "The token is missing or wrong.",
-    403: "Another site asks through a browser.",
+    403: "The request comes from a page of another site.",
     404: "There is no such person, face, camera or event.",
     409: "It contradicts what is known.",
     413: "The body is too large.",
-    422: "It cannot be understood or used.",
+    422: "The request is invalid.",
     429: "Too many wrong tokens.",
-    503: "Not now: too much waits, or the disk refuses.",
+    503: "Temporarily not possible: the queue is full, or the disk fails.",
 }
+
+CSV_CHUNK = 500
+"""Rows that are read at a time: the home thread is not blocked for longer."""
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+_Row = TypeVar("_Row")
+ReadRows = Callable[[_Row | None, int], Awaitable[Sequence[_Row]]]
+"""Called with the last row that was read, if any, and the largest number of rows to return."""
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route may answer besides success; the guard's answers belong to every route."""
+    """The errors of a route for the OpenAPI description; those of the guard are always added."""
     every = sorted({400, 401, 403, 413, 429, 503, *statuses})
-    return {status: {"model": Problem, "description": WORDS[status]} for status in every}
+    return {status: {"model": Problem, "description": DESCRIPTIONS[status]} for status in every}
 
 
 def png_or(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The same for a route that gives a picture."""
+    """The same for a route that returns a picture."""
     file = {"schema": {"type": "string", "format": "binary"}}
     picture = {"description": "The face.", "content": {"image/png": file}}
     return {**problems(*statuses), 200: picture}
 
 
-def answer_errors(app: FastAPI) -> None:
-    """Let every error be a sentence."""
-    app.add_exception_handler(OnlookerError, _known)
+def add_error_handlers(app: FastAPI) -> None:
+    """Answer every error with a status code and a sentence."""
+    app.add_exception_handler(OnlookerError, _onlooker_error)
+    app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(ClientDisconnect, _disconnected)
 
 
 def _problem(status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    plain = detail.encode("utf-8", "backslashreplace").decode("utf-8")
-    return JSONResponse({"detail": plain}, status, headers)
+    encodable = detail.encode("utf-8", "backslashreplace").decode("utf-8")
+    return JSONResponse({"detail": encodable}, status, headers)
 
 
-async def _known(request: Request, error: Exception) -> JSONResponse:
+async def _onlooker_error(request: Request, error: Exception) -> JSONResponse:
     status = next(status for kind, status in STATUS if isinstance(error, kind))
     return _problem(status, str(error), {"retry-after": "1"} if status == 503 else None)
 
 
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    if not isinstance(error, Refused):
+        raise error
+    return _problem(error.status, error.detail)
+
+
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
-    told = error.errors() if isinstance(error, RequestValidationError) else ()
-    parts = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in told]
-    return _problem(422, "; ".join(parts) or "it cannot be understood")
+    errors = error.errors() if isinstance(error, RequestValidationError) else ()
+    parts = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in errors]
+    return _problem(422, "; ".join(parts) or "the request is invalid")
 
 
-async def _http(request: Request, error: Exception) -> JSONResponse:
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, HTTPException):
         raise error
-    # A body that is not text at all is as little understood as one that is not JSON.
+    # FastAPI answers 400 to a body that is not text; one that is not JSON gets 422.
     status = 422 if error.status_code == 400 else error.status_code
     headers = dict(error.headers) if error.headers else None
     return _problem(status, str(error.detail), headers)
 
 
-async def _gone(request: Request, error: Exception) -> JSONResponse:
-    """Whoever left in the middle of an upload hears nothing, and nobody needs to read of it."""
-    return _problem(422, "the body ended before it was whole")
+async def _disconnected(request: Request, error: Exception) -> JSONResponse:
+    """The client closed the connection during an upload: nobody reads this, nothing is logged."""
+    return _problem(422, "the body ended before it was complete")
 
 
-PAGE = 500
-"""Rows that are read at one time: whoever owns the home is not held up for more."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+def safe_cell(cell: object) -> object:
+    """Text that a spreadsheet would run as a formula gets an apostrophe; numbers are unchanged.
 
-_Row = TypeVar("_Row")
-
-
-def safe(cell: object) -> object:
-    """Text that a spreadsheet would run is shown as text; numbers stay numbers.
-
-    >>> safe("=HYPERLINK(1)"), safe(-1.5)
+    >>> safe_cell("=HYPERLINK(1)"), safe_cell(-1.5)
     ("'=HYPERLINK(1)", -1.5)
     """
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) else cell
 
 
-def csv_of(
-    name: str,
+def csv_response(
+    file_name: str,
     header: Sequence[str],
-    page: Callable[[_Row | None, int], Awaitable[Sequence[_Row]]],
+    read_rows: ReadRows[_Row],
     cells: Callable[[_Row], Sequence[Any]],
     limit: int | None,
 ) -> StreamingResponse:
-    """A file of that name; page gives the rows after a row, at most so many."""
+    """A CSV file to download, read and sent in chunks; limit is the largest number of rows."""
     return StreamingResponse(
-        _lines(header, page, cells, limit),
+        _csv_chunks(header, read_rows, cells, limit),
         media_type="text/csv; charset=utf-8",
-        headers={"content-disposition": f'attachment; filename="{name}"'},
+        headers={"content-disposition": f'attachment; filename="{file_name}"'},
     )
 
 
-async def _lines(
+async def _csv_chunks(
     header: Sequence[str],
-    page: Callable[[_Row | None, int], Awaitable[Sequence[_Row]]],
+    read_rows: ReadRows[_Row],
     cells: Callable[[_Row], Sequence[Any]],
     limit: int | None,
 ) -> AsyncIterator[str]:
-    yield _written([header])
-    last, left = None, limit
-    while left is None or left > 0:
-        wanted = PAGE if left is None else min(PAGE, left)
-        rows = await page(last, wanted)
+    yield _csv_text([header])
+    last, remaining = None, limit
+    while remaining is None or remaining > 0:
+        wanted = CSV_CHUNK if remaining is None else min(CSV_CHUNK, remaining)
+        rows = await read_rows(last, wanted)
         if not rows:
             return
-        yield _written([cells(row) for row in rows])
-        last, left = rows[-1], None if left is None else left - len(rows)
+        yield _csv_text([cells(row) for row in rows])
+        last, remaining = rows[-1], None if remaining is None else remaining - len(rows)
 
 
-def _written(rows: Sequence[Sequence[Any]]) -> str:
+def _csv_text(rows: Sequence[Sequence[Any]]) -> str:
     text = io.StringIO()
-    csv.writer(text).writerows([safe(cell) for cell in row] for row in rows)
+    csv.writer(text).writerows([safe_cell(cell) for cell in row] for row in rows)
     return text.getvalue()

@@ -1,9 +1,4 @@
-"""What goes over the wire; the description at /api/v1/openapi.json is made of these.
-
-Faces, names and reasons as they go over the wire.
-
-Events, cameras and health as they go over the wire.
-"""
+"""The JSON of the REST interface; /api/v1/openapi.json is generated from these classes."""
 
 from collections.abc import Mapping, Set
 from typing import Annotated, Any, Literal
@@ -16,7 +11,9 @@ from onlooker.vision.types import FaceBox, Refusal, Sighting
 from onlooker.web.frames import FrameResult
 
 LARGEST = 2**53 - 1
-"""Numbers beyond are not the same in every language."""
+"""Larger integers are not exact in JavaScript."""
+CERTAIN = 0.5
+"""From this confidence on, the page shows a name without a question mark."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
 Number = Annotated[int, Field(ge=0, le=LARGEST)]
@@ -24,20 +21,24 @@ PersonId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 FaceKey = PersonId
 
 
-class Model(BaseModel):
-    """Made of records, too; unknown fields are refused."""
+class Schema(BaseModel):
+    """Base class: can be built from records with the same attributes; refuses unknown fields."""
 
     model_config = ConfigDict(from_attributes=True, extra="forbid")
 
 
-class Problem(Model):
-    """What went wrong, in a sentence."""
+class Problem(Schema):
+    """An error, described in one sentence."""
 
     detail: str
 
 
-class Person(Model):
-    """Somebody who has a name; the id changes with the name."""
+class PersonRow(Schema):
+    """A person with a name; the id is derived from the name and changes with it.
+
+    labeled: faces that a person named; learned: faces learned by watching; examples: how many
+    observations all of them stand for.
+    """
 
     id: str
     name: str
@@ -46,27 +47,27 @@ class Person(Model):
     examples: int
 
 
-class Changed(Person):
-    """The same after a change; `undo` is the event to go back to, null if nothing changed."""
+class ChangedPerson(PersonRow):
+    """A person after a change; `undo` is the event to undo to, null if nothing changed."""
 
     undo: int | None
 
 
-class NewName(Model):
-    """What somebody or some face is called from now on."""
+class NewName(Schema):
+    """The new name of a person or a face."""
 
     name: Name
 
 
-class Merge(Model):
-    """Two ids that are one person: the name of the first goes."""
+class MergeRequest(Schema):
+    """Two ids of one person: the name of the first is dropped."""
 
     person: PersonId
     into: PersonId
 
 
-class Receipt(Model):
-    """What was forgotten, and what was deleted from the disk."""
+class ReceiptRow(Schema):
+    """Who was forgotten, and how much was deleted from the disk."""
 
     name: str
     labeled: int
@@ -80,8 +81,8 @@ class Receipt(Model):
     strangers: int
 
 
-class Face(Model):
-    """A face that is known; learned ones were never labeled."""
+class FaceRow(Schema):
+    """A vertex that is somebody's face: labeled by a person, or learned by watching."""
 
     vertex: int
     name: str
@@ -90,71 +91,67 @@ class Face(Model):
     picture: bool
 
 
-class Taught(Model):
-    """A face that was taught, and the event to undo to."""
+class TaughtFace(Schema):
+    """A vertex that has a name now, and the event to undo to."""
 
-    person: Person
+    person: PersonRow
     vertex: int
     undo: int | None
 
 
-class Glimpse(Model):
-    """When and where somebody was seen."""
+class GlimpseRow(Schema):
+    """When and where a stranger was seen."""
 
     time: float
     camera: str | None
     frame: int | None
 
 
-class Stranger(Model):
-    """Somebody without a name; faces are the keys of their pictures, the best first."""
+class StrangerRow(Schema):
+    """A person without a name; faces are the keys of their pictures, the best first."""
 
     card: int
     count: int
-    first: Glimpse
-    last: Glimpse
+    first: GlimpseRow
+    last: GlimpseRow
     faces: list[str]
     hidden: bool
 
     @classmethod
-    def of(cls, card: Card) -> "Stranger":
+    def of(cls, card: Card) -> "StrangerRow":
         """From a card."""
         return cls(
             card=card.number,
             count=card.count,
-            first=Glimpse.model_validate(card.first),
-            last=Glimpse.model_validate(card.last),
+            first=GlimpseRow.model_validate(card.first),
+            last=GlimpseRow.model_validate(card.last),
             faces=[face.key for face in card.faces if face.key is not None],
             hidden=card.hidden,
         )
 
 
-class NewStranger(NewName):
-    """Who a stranger is; only the chosen faces are taught, or else all of the best ones."""
+class StrangerName(NewName):
+    """The name of a stranger; only the chosen faces are taught, or all on the card."""
 
     faces: Annotated[list[FaceKey], Field(min_length=1, max_length=16)] | None = None
 
 
-class Met(Model):
+class NamedStranger(Schema):
     """A stranger who has a name now, how many faces were taught, and the event to undo to."""
 
-    person: Person
+    person: PersonRow
     taught: int
     undo: int | None
 
 
-class Dropped(Model):
-    """The vertices that are gone, and the event to undo to."""
+class DroppedVertices(Schema):
+    """The vertices that were deleted, and the event to undo to."""
 
     dropped: list[int]
     undo: int | None
 
 
-SURE = 0.5
-"""From this confidence on, a name is shown without reserve."""
-
-
-class Box(Model):
+class BoxRow(Schema):
     """A rectangle in pixels, origin at the top left."""
 
     left: float
@@ -163,39 +160,41 @@ class Box(Model):
     height: float
 
 
-class Poor(Model):
-    """Why a face was too poor to be named."""
+class RefusalRow(Schema):
+    """Why a face was not good enough to be recognized."""
 
     reason: str
     value: float
     threshold: float
 
 
-class Answer(Model):
-    """One face: its name or null, how sure, and the probability of ending nowhere."""
+class PredictionRow(Schema):
+    """One face: its name or null, the confidence, and the probability of ending in the sink."""
 
-    box: Box
+    box: BoxRow
     name: str | None
     confidence: float | None
     scores: dict[str, float]
     sink: float | None
-    refusal: Poor | None
+    refusal: RefusalRow | None
 
     @classmethod
-    def of(cls, box: FaceBox, answer: Prediction | None, refusal: Refusal | None) -> "Answer":
-        """From what the learner says."""
+    def of(
+        cls, box: FaceBox, answer: Prediction | None, refusal: Refusal | None
+    ) -> "PredictionRow":
+        """From the learner's prediction, or the refusal of the face."""
         return cls(
-            box=Box.model_validate(box),
+            box=BoxRow.model_validate(box),
             name=answer.label if answer else None,
             confidence=answer.confidence if answer else None,
             scores=dict(answer.scores) if answer else {},
             sink=answer.sink if answer else None,
-            refusal=Poor.model_validate(refusal) if refusal else None,
+            refusal=RefusalRow.model_validate(refusal) if refusal else None,
         )
 
 
-class Link(Model):
-    """One vertex on the way, whose face it is taken for, and how many examples it stands for."""
+class ChainLink(Schema):
+    """One vertex of a chain, whose face it is, and how many examples it stands for."""
 
     vertex: int
     name: str | None
@@ -203,18 +202,18 @@ class Link(Model):
     picture: bool
 
 
-class End(Model):
-    """A labeled face the walk ends at: how often, and along which chain most probably."""
+class EndingRow(Schema):
+    """A labeled face the walk ends at, the probability of that, and the most probable chain."""
 
     name: str
     share: float
-    chain: list[Link]
+    chain: list[ChainLink]
 
     @classmethod
-    def of(cls, end: Ending, names: Mapping[int, str | None], pictured: Set[int]) -> "End":
-        """From the learner's ending."""
+    def of(cls, end: Ending, names: Mapping[int, str | None], pictured: Set[int]) -> "EndingRow":
+        """From the learner's record."""
         chain = [
-            Link(
+            ChainLink(
                 vertex=step.vertex,
                 name=names.get(step.vertex),
                 examples=step.multiplicity,
@@ -225,55 +224,58 @@ class End(Model):
         return cls(name=end.name, share=end.share, chain=chain)
 
 
-class Share(Model):
+class NameShare(Schema):
     """A name, and the probability that the walk ends there."""
 
     name: str
     share: float
 
 
-class Why(Model):
-    """Where the walk from a face ends; what is missing to 1 ended nowhere, in the sink."""
+class ExplanationRow(Schema):
+    """Where the random walk from a face ends; scores and sink add up to 1."""
 
     name: str | None
     scores: dict[str, float]
-    alternatives: list[Share]
+    alternatives: list[NameShare]
     sink: float
-    endings: list[End]
+    endings: list[EndingRow]
 
     @classmethod
-    def of(cls, why: Explanation, names: Mapping[int, str | None], pictured: Set[int]) -> "Why":
+    def of(
+        cls, why: Explanation, names: Mapping[int, str | None], pictured: Set[int]
+    ) -> "ExplanationRow":
         """From the learner's explanation."""
-        told = why.prediction
-        ranked = sorted(told.scores.items(), key=lambda pair: -pair[1])
+        prediction = why.prediction
+        ranked = sorted(prediction.scores.items(), key=lambda pair: -pair[1])
         return cls(
-            name=told.label,
-            scores=dict(told.scores),
-            alternatives=[Share(name=name, share=share) for name, share in ranked],
-            sink=told.sink,
-            endings=[End.of(ending, names, pictured) for ending in why.endings],
+            name=prediction.label,
+            scores=dict(prediction.scores),
+            alternatives=[NameShare(name=name, share=share) for name, share in ranked],
+            sink=prediction.sink,
+            endings=[EndingRow.of(ending, names, pictured) for ending in why.endings],
         )
 
 
-class WhySeen(Why):
-    """The same of a face on the screen: the vertex that stands for it, the stranger's card."""
+class SeenExplanation(ExplanationRow):
+    """The explanation of a face of the live view, with its vertex and its stranger's card."""
 
     vertex: int | None
     card: int | None
 
 
-class Explained(Model):
-    """A face of a picture, and why; null for one too poor to be named."""
+class ExplainedFace(Schema):
+    """A face of an uploaded picture; why is null if it was not good enough to be recognized."""
 
-    box: Box
-    why: Why | None
+    box: BoxRow
+    why: ExplanationRow | None
 
 
-class Seen(Model):
-    """One face in one frame of a camera; the name is what the track has come to say.
+class SeenFace(Schema):
+    """One face in one frame of a camera; the name is the majority of the track's frames.
 
-    known: this frame agrees with the track, clearly. unsure: a name is in play, but frame and
-    track disagree, or the frame is not sure. poor: too poor to be named. nobody: nobody known.
+    known: this frame agrees with the track, with high confidence. unsure: there is a name, but
+    frame and track disagree, or the confidence is low. poor: not good enough to be recognized.
+    nobody: nobody known.
     """
 
     track: int
@@ -281,66 +283,66 @@ class Seen(Model):
     state: Literal["known", "unsure", "nobody", "poor"]
     vertex: int | None
     card: int | None
-    answer: Answer
+    answer: PredictionRow
 
     @classmethod
-    def of(cls, sighting: Sighting, vertex: int | None, card: int | None) -> "Seen":
-        """From a sighting."""
+    def of(cls, sighting: Sighting, vertex: int | None, card: int | None) -> "SeenFace":
+        """From a sighting, the vertex it was learned as, and its stranger's card."""
         return cls(
             track=sighting.track,
             name=sighting.name,
             state=state_of(sighting),
             vertex=vertex,
             card=card,
-            answer=Answer.of(sighting.box, sighting.answer, sighting.refusal),
+            answer=PredictionRow.of(sighting.box, sighting.answer, sighting.refusal),
         )
 
 
 def state_of(sighting: Sighting) -> Literal["known", "unsure", "nobody", "poor"]:
-    """How sure a page may look about a face."""
+    """How certain the page shows a face to be."""
     name, answer = sighting.name, sighting.answer
     if name is None and sighting.refusal is not None:
         return "poor"
     if name is None and (answer is None or answer.label is None):
         return "nobody"
     agreed = answer is not None and name is not None and answer.label == name
-    return "known" if agreed and answer is not None and answer.confidence >= SURE else "unsure"
+    return "known" if agreed and answer is not None and answer.confidence >= CERTAIN else "unsure"
 
 
-class Seconds(Model):
-    """What the stages took for one frame."""
+class FrameSeconds(Schema):
+    """How long each stage took for one frame, in seconds."""
 
     detect: float
     features: float
     learn: float
 
 
-class Result(Model):
-    """What was seen in one frame; learned: from how many unlabeled faces it has learned so far."""
+class FrameResultRow(Schema):
+    """What was seen in one frame; learned: how many unlabeled faces were learned so far."""
 
     camera: str
     frame: int
     time: float
-    faces: list[Seen]
+    faces: list[SeenFace]
     learned: int
-    seconds: Seconds
+    seconds: FrameSeconds
 
     @classmethod
-    def of(cls, result: FrameResult) -> "Result":
+    def of(cls, result: FrameResult) -> "FrameResultRow":
         """From a look at a frame."""
         columns = zip(result.sightings, result.vertices, result.cards, strict=True)
         return cls(
             camera=result.camera,
             frame=result.frame,
             time=result.time,
-            faces=[Seen.of(*column) for column in columns],
+            faces=[SeenFace.of(*column) for column in columns],
             learned=result.learned,
-            seconds=Seconds(**result.seconds._asdict()),
+            seconds=FrameSeconds(**result.seconds._asdict()),
         )
 
 
-class Event(Model):
-    """One change; the words of `changes` are those of the journal."""
+class EventRow(Schema):
+    """One event of the home's event log, with its changes as stored there."""
 
     sequence: int
     time: float
@@ -350,16 +352,16 @@ class Event(Model):
     changes: list[list[Any]]
 
 
-class History(Model):
-    """How often somebody was sighted in equal parts of a time, the oldest first."""
+class SightingHistory(Schema):
+    """How often a person was sighted in equal parts of a period, the oldest first."""
 
     since: float = Field(serialization_alias="from")
     to: float
     counts: list[int]
 
 
-class SightingRow(Model):
-    """One line of the diary; numbers grow with time."""
+class SightingRow(Schema):
+    """One sighting of a person; numbers increase with time."""
 
     number: int
     time: float
@@ -369,8 +371,8 @@ class SightingRow(Model):
     vertex: int | None
 
 
-class Summary(Model):
-    """How much is known. learned: unlabeled faces that the learner took in by watching."""
+class KnowledgeSummary(Schema):
+    """How much is known. learned: unlabeled faces that were learned by watching."""
 
     people: int
     labeled: int
@@ -382,39 +384,27 @@ class Summary(Model):
     cameras: int
 
 
-class Undo(Model):
-    """The event to go back to."""
+class UndoRequest(Schema):
+    """The event to undo to."""
 
     to: Number
 
 
-class Sequence(Model):
+class NewestEvent(Schema):
     """The number of the newest event."""
 
     sequence: int
 
 
-class NewCamera(Model):
-    """What to watch."""
+class NewCamera(Schema):
+    """The source of a camera, and its name."""
 
     source: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     name: Annotated[str, StringConstraints(pattern=r"^\w[\w. -]{0,63}$")] | None = None
 
 
-class Camera(Model):
-    """How a camera is."""
-
-    name: str
-    address: str
-    state: Literal["starting", "watching", "lost", "ended", "failed"]
-    problem: str | None
-    frames: int
-    dropped: int
-    reconnects: int
-
-
-class Stages(Model):
-    """Mean seconds of a frame in the last ten seconds; whole: with waiting for its turn."""
+class MeanSeconds(Schema):
+    """Mean seconds per frame over the last ten seconds; whole includes the wait in the queue."""
 
     detect: float
     features: float
@@ -422,36 +412,36 @@ class Stages(Model):
     whole: float
 
 
-class CameraHealth(Model):
-    """How fast a camera is looked at, and what it lost; fps over the last ten seconds."""
+class CameraHealth(Schema):
+    """The speed of a camera over the last ten seconds, and how many frames it lost."""
 
     name: str
     state: Literal["starting", "watching", "lost", "ended", "failed"]
     problem: str | None
     fps: float
-    seconds: Stages
+    seconds: MeanSeconds
     frames: int
     dropped: int
     reconnects: int
 
 
-class Disk(Model):
-    """Bytes: of the home's folder, and free beside it."""
+class DiskUse(Schema):
+    """Bytes used by the home's folder, and bytes free on its disk."""
 
     home: int
     free: int
 
 
-class Retention(Model):
-    """How long what is kept."""
+class RetentionRow(Schema):
+    """How long data is stored."""
 
     stranger_hours: float
     sighting_days: float
     undo_days: float
 
 
-class Health(Model):
-    """How the service is; degraded: it serves, but cannot learn, or something was damaged."""
+class HealthReport(Schema):
+    """The state of the service; degraded: it runs, but cannot learn, or has problems."""
 
     status: Literal["ok", "degraded"]
     read_only: str | None
@@ -464,22 +454,22 @@ class Health(Model):
     vertices: int
     max_vertices: int
     memory: int
-    disk: Disk
-    retention: Retention
+    disk: DiskUse
+    retention: RetentionRow
     versions: dict[str, str]
     queue: int
     uptime: float
 
 
-class Kernel(Model):
-    """What the similarity is made of: the heat parameter, and where links end."""
+class KernelRow(Schema):
+    """The parameters of the similarity: the heat parameter, and the cutoff of links."""
 
     bandwidth: float
     cutoff: float
 
 
-class MapVertex(Model):
-    """One vertex of the map."""
+class MapVertex(Schema):
+    """One vertex of the graph."""
 
     vertex: int
     name: str | None
@@ -488,10 +478,10 @@ class MapVertex(Model):
     picture: bool
 
 
-class Map(Model):
-    """The graph; links are places in the list of vertices, and a strength between 0 and 1."""
+class GraphMap(Schema):
+    """The graph; a link is two indices into the list of vertices, and a strength from 0 to 1."""
 
     sequence: int
-    kernel: Kernel
+    kernel: KernelRow
     vertices: list[MapVertex]
     links: list[tuple[int, int, float]]

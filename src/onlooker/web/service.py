@@ -1,39 +1,55 @@
-"""The running thing: a home in its thread, cameras in theirs, and news for whoever listens.
+"""The running service: a home in its thread, cameras in theirs, and what subscribers receive.
 
-What anybody may know of a home without waiting for the thread that owns it.
+A frame goes one way: camera thread, home thread (recognize and learn), statistics, latest view,
+broadcast.
 """
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Self, TypeVar
+from typing import Self
 
 from onlooker.core.errors import NotFound
 from onlooker.home.home import Home
 from onlooker.home.retention import Health, RetentionPolicy
 from onlooker.strangers.book import StrangerBook
-from onlooker.vision.types import Frame, Sighting
+from onlooker.vision.types import Frame
 from onlooker.web.broadcast import Broadcast
 from onlooker.web.cameras import (
     CameraFile,
     Cameras,
-    CameraState,
+    CameraStatus,
     CameraTaken,
-    NotKept,
+    NotSaved,
     as_camera_name,
 )
 from onlooker.web.frames import FrameResult, FrameStats, FrameView, LatestViews, LiveRecognizer
-from onlooker.web.home_thread import WAITING, Busy, HomeThread, Stopped
-from onlooker.web.people import Deeds, People
+from onlooker.web.home_thread import QUEUE_SIZE, Busy, HomeThread, Stopped
+from onlooker.web.people import People
+
+FRAME_TIMEOUT = 5.0
+"""Seconds a frame may wait for a place in the queue of the home thread before it is dropped."""
+MAX_BROWSER_CAMERAS = 16
+RESULTS, EVENTS = "results", "events"
+"""Topics: the result of every frame; the number of the newest event."""
+
+
+def live(camera: str) -> str:
+    """The topic of a camera's views."""
+    return f"live {camera}"
 
 
 @dataclass(slots=True)
-class Facts:
-    """Settled when the home is opened, but for the vertices, which are counted now and then."""
+class HomeInfo:
+    """What is known of the home without waiting for its thread.
+
+    All of it is constant while the home is open, except the number of vertices, which is updated
+    about twice a second.
+    """
 
     identity: str
     folder: Path
@@ -42,60 +58,49 @@ class Facts:
     vertices: int
 
     @classmethod
-    def of(cls, home: Home) -> "Facts":
-        """As they are now."""
+    def of(cls, home: Home) -> "HomeInfo":
+        """The values of an open home."""
         learner = home.learner
         return cls(home.identity, home.folder, home.retention, learner.max_vertices, len(learner))
 
 
-PATIENCE = 5.0
-"""Seconds a camera waits for its turn before it gives a frame up."""
-RESULTS, EVENTS = "results", "events"
-
-_Result = TypeVar("_Result")
-
-
-def live(camera: str) -> str:
-    """The topic of a camera's pictures."""
-    return f"live {camera}"
-
-
 class Service:
-    """Everything that runs; close it, or leave the block, and the home has its snapshot.
+    """Everything that runs; closing it closes the cameras and the home, with a snapshot.
 
-    open_home and open_visitors are called in the thread that owns both from then on. In
-    camera_folder, which is the home's, stays which cameras were added; `cameras.resume` watches
-    them again.
+    open_home and open_book are called in the home thread, which owns both from then on. The
+    cameras that are added while the service runs are stored in camera_folder, which is the home's;
+    `cameras.resume` watches them again. alert_problems lists what is wrong with the alerts.
     """
 
     def __init__(
         self,
         open_home: Callable[[], Home],
-        open_visitors: Callable[[Home], StrangerBook],
+        open_book: Callable[[Home], StrangerBook],
         recognizer: LiveRecognizer,
         *,
         folders: Sequence[Path] = (),
-        waiting: int = WAITING,
-        troubles: Callable[[], Sequence[str]] = tuple,
+        queue_size: int = QUEUE_SIZE,
+        alert_problems: Callable[[], Sequence[str]] = tuple,
         camera_folder: Path | None = None,
     ) -> None:
-        self._troubles = troubles  # of whoever is told of strangers
-        self.recognizer, self.people, self.broadcast = recognizer, People(), Broadcast()
-        self.deeds = Deeds(self.people, self._changed)
+        self._alert_problems = alert_problems
+        self.recognizer, self.finder = recognizer, recognizer.finder
+        self.recent_faces = recognizer.recent
         self.frame_stats, self.views = FrameStats(), LatestViews()
+        self.people, self.broadcast = People(recognizer, self.views), Broadcast()
         self.started = time.monotonic()
-        self._guests: set[str] = set()
+        self._browser_cameras: set[str] = set()
         self._lock = Lock()
         self.home_thread = HomeThread(
-            lambda: self._opened(open_home, open_visitors),
-            told=lambda sequence: self.broadcast.publish(EVENTS, sequence),
-            tidy=self._tidy,
-            looked=self._looked,
-            waiting=waiting,
+            lambda: self._opened(open_home, open_book),
+            on_event=partial(self.broadcast.publish, EVENTS),
+            on_check=self._update_info,
+            expire=self._expire,
+            queue_size=queue_size,
         )
-        # By now the home is open, and nobody else writes in its folder.
+        # The home is open and locked by now: nobody else writes in its folder.
         file = CameraFile(camera_folder) if camera_folder is not None else None
-        self.cameras = Cameras(self.show, folders, file)
+        self.cameras = Cameras(self.recognize, folders, file)
 
     def __enter__(self) -> Self:
         return self
@@ -104,60 +109,28 @@ class Service:
         self.close()
 
     def close(self) -> None:
-        """Send listeners home, let go of the cameras, and close the home."""
+        """Close every subscription, then the cameras, then the home."""
         self.broadcast.close()
         self.cameras.close()
         self.home_thread.close()
 
-    @contextmanager
-    def _opened(
-        self, open_home: Callable[[], Home], open_visitors: Callable[[Home], StrangerBook]
-    ) -> Iterator[Home]:
-        with open_home() as home, open_visitors(home) as visitors:
-            self.people.visitors = visitors
-            self.recognizer.start(home, visitors)
-            self.facts = Facts.of(home)
-            yield home
-
-    def _looked(self, home: Home) -> None:
-        self.facts.vertices = len(home.learner)
-
-    def _changed(self, forgotten: str | None) -> None:
-        """Of the faces on the screens, ask again; of somebody forgotten, show no name either."""
-        self.recognizer.corrected(forgotten)
-        if forgotten is not None:
-            self.views.clear()
-
-    def _tidy(self, home: Home) -> None:
-        home.expire()
-        if self.people.visitors is not None:
-            self.people.visitors.expire(home.trusted_clock())
-
     @property
     def health(self) -> Health:
-        """How the home is."""
-        health, visitors = self.home_thread.health, self.people.visitors
-        more = tuple(visitors.problems) if visitors is not None else ()
-        more += (*self._troubles(), *self.cameras.problems)
+        """The health of the home, with the problems of strangers, alerts and cameras."""
+        health, book = self.home_thread.health, self.people.book
+        more = tuple(book.problems) if book is not None else ()
+        more += (*self._alert_problems(), *self.cameras.problems)
         return replace(health, problems=(*health.problems, *more))
-
-    def submit(self, act: Callable[[Home], _Result]) -> "Future[_Result]":
-        """Work on the home in its thread; Busy if too much waits already."""
-        return self.home_thread.submit(act)
 
     # ---- frames
 
-    def show(self, frame: Frame) -> list[Sighting]:
-        """Look at a frame, and tell everybody what was seen; waits for it."""
-        return list(self.look(frame).sightings)
-
-    def look(self, frame: Frame) -> FrameResult:
-        """The same, with all that is known of each face."""
-        recognizer, begun = self.recognizer, time.perf_counter()
+    def recognize(self, frame: Frame) -> FrameResult:
+        """Recognize the faces of a frame, learn from them, and publish the result."""
+        recognizer, start = self.recognizer, time.perf_counter()
         result = self.home_thread.submit(
-            lambda home: recognizer.see(frame), patience=PATIENCE
+            lambda home: recognizer.see(frame), timeout=FRAME_TIMEOUT
         ).result()
-        self.frame_stats.add(result, time.perf_counter() - begun)
+        self.frame_stats.add(result, time.perf_counter() - start)
         view = FrameView(frame, result)
         self.views.put(view)
         self.broadcast.publish(live(frame.camera), view)
@@ -165,62 +138,83 @@ class Service:
         return result
 
     def latest(self, camera: str) -> FrameView | None:
-        """The newest frame of a camera with what was seen in it; None before the first."""
+        """The newest frame of a camera with its result; None before the first."""
         view = self.views.newest(camera)
-        if view is None and camera not in self.names:
+        if view is None and camera not in self.camera_names:
             raise NotFound(f"there is no camera called {camera[:64]!r}")
         return view
 
-    @property
-    def names(self) -> list[str]:
-        """All cameras, those in browsers too."""
-        with self._lock:
-            guests = sorted(self._guests)
-        return [state.name for state in self.cameras.states] + guests
+    # ---- cameras
 
     @property
-    def camera_states(self) -> list[CameraState]:
-        """How each camera is; one in a browser is watched as long as it sends."""
+    def camera_names(self) -> list[str]:
+        """All cameras, including those of browsers."""
+        return [status.name for status in self.camera_statuses]
+
+    @property
+    def camera_statuses(self) -> list[CameraStatus]:
+        """The status of each camera; one of a browser is there as long as it sends frames."""
         counts = self.frame_stats.counts
         with self._lock:
-            guests = sorted(self._guests)
-        return self.cameras.states + [
-            CameraState(name, "a browser", "watching", None, counts[name, "frames"], 0, 0)
-            for name in guests
+            names = sorted(self._browser_cameras)
+        return self.cameras.statuses + [
+            CameraStatus(name, "a browser", "watching", None, counts[name, "frames"], 0, 0)
+            for name in names
         ]
 
     @contextmanager
-    def guest(self, name: str) -> Iterator[None]:
-        """A camera in somebody's browser, for the time of the block."""
+    def browser_camera(self, name: str) -> Iterator[None]:
+        """A camera whose frames come from a browser, for the duration of the block."""
         as_camera_name(name)
-        taken = name in self.names
+        taken = name in self.camera_names
         with self._lock:
-            if taken or name in self._guests or len(self._guests) >= 16:
+            full = len(self._browser_cameras) >= MAX_BROWSER_CAMERAS
+            if taken or full or name in self._browser_cameras:
                 raise CameraTaken(f"there is a camera called {name!r} already, or too many")
-            self._guests.add(name)
+            self._browser_cameras.add(name)
         try:
             yield
         finally:
             with self._lock:
-                self._guests.discard(name)
-            self.camera_removed(name)
+                self._browser_cameras.discard(name)
+            self._camera_removed(name)
 
     def remove_camera(self, name: str) -> None:
         """Stop watching a camera."""
         try:
             self.cameras.remove(name)
-        except NotKept:
-            self.camera_removed(name)
+        except NotSaved:
+            self._camera_removed(name)
             raise
-        self.camera_removed(name)
+        self._camera_removed(name)
 
-    def camera_removed(self, camera: str) -> None:
-        """A camera is gone, and so are its picture, its numbers and its tracks."""
+    def _camera_removed(self, camera: str) -> None:
+        """Drop the tracks, the view, the statistics and the subscriptions of a camera."""
         recognizer = self.recognizer
         with suppress(Busy, Stopped):
             self.home_thread.submit(
-                lambda home: recognizer.camera_removed(camera), patience=PATIENCE
+                lambda home: recognizer.camera_removed(camera), timeout=FRAME_TIMEOUT
             )
         self.views.camera_removed(camera)
         self.frame_stats.camera_removed(camera)
         self.broadcast.end(live(camera))
+
+    # ---- in the home thread
+
+    @contextmanager
+    def _opened(
+        self, open_home: Callable[[], Home], open_book: Callable[[Home], StrangerBook]
+    ) -> Iterator[Home]:
+        with open_home() as home, open_book(home) as book:
+            self.people.book = book
+            self.recognizer.start(home, book)
+            self.home_info = HomeInfo.of(home)
+            yield home
+
+    def _update_info(self, home: Home) -> None:
+        self.home_info.vertices = len(home.learner)
+
+    def _expire(self, home: Home) -> None:
+        home.expire()
+        if self.people.book is not None:
+            self.people.book.expire(home.trusted_clock())

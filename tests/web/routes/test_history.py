@@ -6,14 +6,14 @@ import time
 
 import pytest
 
-from helpers.services import API, scene, teach
+from helpers.services import API, FINDER, scene, teach
 from onlooker.home.album import Album
 from onlooker.home.transfer import read
 from onlooker.vision.types import Frame
 
 
 def show(service, person, index, camera="door", shift=1):
-    service.show(Frame(camera, index, index / 12, scene(person, shift=shift)))
+    service.recognize(Frame(camera, index, index / 12, scene(person, shift=shift)))
 
 
 def table(answer):
@@ -49,7 +49,7 @@ def test_events_are_filtered_and_paged_from_the_newest(client, service):
 
 @pytest.mark.parametrize("newest", [True, False])
 def test_a_long_table_has_every_row_once(client, service, monkeypatch, newest):
-    monkeypatch.setattr("onlooker.web.responses.PAGE", 2)
+    monkeypatch.setattr("onlooker.web.responses.CSV_CHUNK", 2)
     teach(client, 1, "ana", range(5))
     rows = table(client.get(f"{API}/events.csv", params={"newest": newest}))
     expected = ["1", "2", "3", "4", "5"]
@@ -93,7 +93,7 @@ def test_history_counts_the_lines_of_the_diary(client, service):
             home.album.record_sighting(now - age * 3600, "door", 0, "ana", None)
         home.album.record_sighting(now - 60, "door", 0, "ben", None)
 
-    service.submit(write).result()
+    service.home_thread.submit(write).result()
     told = client.get(f"{API}/people/{ana}/history", params={"hours": 24, "buckets": 24}).json()
     assert told["to"] - told["from"] == pytest.approx(24 * 3600)
     assert len(told["counts"]) == 24
@@ -109,7 +109,7 @@ def test_history_at_the_very_end_is_in_the_last_part(client, service):
         home.album.record_sighting(100.0, "door", 0, "ana", None)
         return Album.history(home.album, "ana", 0.0, 100.0, 4)
 
-    assert service.submit(act).result() == [0, 0, 0, 1]
+    assert service.home_thread.submit(act).result() == [0, 0, 0, 1]
 
 
 def test_an_export_holds_one_person_and_nobody_else(client, service, tmp_path):
@@ -124,7 +124,7 @@ def test_an_export_holds_one_person_and_nobody_else(client, service, tmp_path):
     assert b"ben" not in answer.content
     file = tmp_path / "ana.onlooker"
     file.write_bytes(answer.content)
-    parcel = read(file)
+    parcel = read(file, [FINDER.features.distance])
     assert parcel.learner.names == ("ana",)
     assert len(parcel.learner) == 3
     assert len(parcel.pictures) == 3

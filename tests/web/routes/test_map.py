@@ -8,8 +8,8 @@ from helpers.services import API, FINDER, new_learner, scene, teach
 from onlooker.core.records import Vertices
 from onlooker.vision.pixels import psi
 from onlooker.vision.types import Frame
-from onlooker.web.routes import map as charts
-from onlooker.web.routes.map import LINKS, Chart
+from onlooker.web.routes import map as map_routes
+from onlooker.web.routes.map import LINKS, LinkStrengths
 
 
 def rows(count, seed=0):
@@ -27,7 +27,7 @@ def vertices(vectors, ids=None):
 
 def test_links_are_what_the_kernel_says():
     kernel, vectors = new_learner().kernel, rows(40)
-    links = Chart().links(vertices(vectors), kernel)
+    links = LinkStrengths().links(vertices(vectors), kernel)
     assert links
     for i, j, strength in links:
         assert i < j
@@ -43,14 +43,14 @@ def test_links_are_what_the_kernel_says():
 
 def test_a_vertex_that_comes_or_goes_changes_only_its_own_links():
     kernel, vectors = new_learner().kernel, rows(30)
-    chart, ids = Chart(), np.arange(30)
-    chart.links(vertices(vectors[:20], ids[:20]), kernel)
+    strengths, ids = LinkStrengths(), np.arange(30)
+    strengths.links(vertices(vectors[:20], ids[:20]), kernel)
     places = [*range(5, 20), *range(25, 30)]
-    again = chart.links(vertices(vectors[places], ids[places]), kernel)
-    fresh = Chart().links(vertices(vectors[places], ids[places]), kernel)
+    again = strengths.links(vertices(vectors[places], ids[places]), kernel)
+    fresh = LinkStrengths().links(vertices(vectors[places], ids[places]), kernel)
     assert [link[:2] for link in again] == [link[:2] for link in fresh]
     assert np.allclose([link[2] for link in again], [link[2] for link in fresh])
-    assert chart.links(vertices(vectors[:0], ids[:0]), kernel) == []
+    assert strengths.links(vertices(vectors[:0], ids[:0]), kernel) == []
 
 
 def test_only_new_vertices_are_measured(monkeypatch):
@@ -61,9 +61,9 @@ def test_only_new_vertices_are_measured(monkeypatch):
         "moments",
         lambda self, rows: measured.append(len(rows)) or moments(self, rows),
     )
-    chart = Chart()
+    strengths = LinkStrengths()
     for count in (45, 50, 50):
-        chart.links(vertices(vectors[:count]), kernel)
+        strengths.links(vertices(vectors[:count]), kernel)
     assert measured == [45, 5]
 
 
@@ -71,7 +71,7 @@ def test_the_map_shows_who_is_known_and_is_not_sent_twice(client, service):
     teach(client, 1, "ana", [0])
     teach(client, 2, "ben", [0])
     for index in range(3):
-        service.show(Frame("door", index, 0.0, scene(1, shift=1 + index)))
+        service.recognize(Frame("door", index, 0.0, scene(1, shift=1 + index)))
     answer = client.get(f"{API}/map")
     told = answer.json()
     assert [vertex["name"] for vertex in told["vertices"]].count("ana") == 4
@@ -92,9 +92,9 @@ def test_the_map_shows_who_is_known_and_is_not_sent_twice(client, service):
 def test_five_hundred_faces_do_not_make_a_camera_wait():
     kernel, vectors = new_learner().kernel, rows(500)
     assert FINDER.features.side**2 == vectors.shape[1]
-    chart = Chart()
-    chart.links(vertices(vectors[:499]), kernel)
+    strengths = LinkStrengths()
+    strengths.links(vertices(vectors[:499]), kernel)
     begun = time.perf_counter()
-    chart.links(vertices(vectors), kernel)
+    strengths.links(vertices(vectors), kernel)
     assert time.perf_counter() - begun < 1.0
-    assert charts.AT_ONCE * 500 * 8 < 1 << 20
+    assert map_routes.BATCH * 500 * 8 < 1 << 20

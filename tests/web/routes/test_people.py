@@ -74,7 +74,7 @@ def test_wrong_takes_along_what_was_learned_through_it_only(client, service):
     """An unlabeled face that no label reaches any more has no reason to stay."""
     vertex = teach(client, 1, "ana", [0])["vertex"]
     for index in range(3):
-        service.show(Frame("door", index, 0.0, scene(1, 0, shift=1 + index)))
+        service.recognize(Frame("door", index, 0.0, scene(1, 0, shift=1 + index)))
     learned = people(client)["ana"]["learned"]
     assert learned > 0
     dropped = client.post(f"{API}/faces/{vertex}/wrong").json()["dropped"]
@@ -86,7 +86,7 @@ def test_wrong_takes_along_what_was_learned_through_it_only(client, service):
 
 def test_a_stranger_is_named_once_or_ignored(client, service):
     for index, person in enumerate((1, 1, 2)):
-        service.show(Frame("door", 10 * index, 0.0, scene(person)))
+        service.recognize(Frame("door", 10 * index, 0.0, scene(person)))
     most, other = client.get(f"{API}/strangers").json()
     assert (most["count"], most["last"]["camera"], other["count"]) == (2, "door", 1)
     picture = client.get(f"{API}/strangers/{most['card']}/faces/{most['faces'][0]}")

@@ -9,7 +9,7 @@ from onlooker.web.frames import TRACKS
 
 def show(service, person, index=0, *, camera="door", number=0, shift=0):
     """One frame; what came of its only face."""
-    result = service.look(Frame(camera, index, index / 12, scene(person, number, shift)))
+    result = service.recognize(Frame(camera, index, index / 12, scene(person, number, shift)))
     return result.sightings[0].track, result.vertices[0], result.cards[0]
 
 
@@ -37,7 +37,7 @@ def test_a_stranger_on_the_screen_gets_a_name_and_the_card_goes(client, service)
     assert (taught["person"]["name"], taught["person"]["labeled"]) == ("ana", 1)
     assert recognized(client, 1) == "ana"
     assert client.get(f"{API}/strangers").json() == []
-    result = service.look(Frame("door", 1, 0.1, scene(1)))
+    result = service.recognize(Frame("door", 1, 0.1, scene(1)))
     assert (result.sightings[0].track, result.sightings[0].name) == (track, "ana")
     assert client.post(f"{API}/undo", json={"to": taught["undo"]}).status_code == 200
     (back,) = client.get(f"{API}/strangers").json()
@@ -76,7 +76,7 @@ def test_a_track_of_long_ago_is_not_remembered(client, service, what):
 
 def test_a_poor_face_is_told_so(client, service):
     dark = scene(1) // 12
-    result = service.look(Frame("door", 0, 0.0, dark))
+    result = service.recognize(Frame("door", 0, 0.0, dark))
     if not result.sightings:
         pytest.skip("the detector does not even find it")
     assert result.sightings[0].refusal is not None
@@ -97,7 +97,7 @@ def test_who_is_forgotten_is_not_remembered_on_the_screen_either(client, service
     assert client.get(f"{API}/seen/door/{hers}/picture").status_code == 404
     assert client.get(f"{API}/seen/yard/{his}/picture").status_code == 200
     assert service.views.newest("door") is None  # the picture with the name on it
-    result = service.look(Frame("door", 1, 0.1, scene(1, shift=1)))
+    result = service.recognize(Frame("door", 1, 0.1, scene(1, shift=1)))
     assert result.sightings[0].name is None  # nor do the track's old votes say it again
 
 
@@ -132,7 +132,9 @@ def test_learned_counts_what_was_taken_in_by_watching(client, service):
 def test_wrong_finds_the_vertex_that_a_face_was_merged_into(client, service):
     teach(client, 1, "ana", [0])
     track, vertex, _ = show(service, 1, shift=2)
-    service.submit(lambda home: home.drop(vertex)).result()  # as a merge would, behind our back
+    service.home_thread.submit(
+        lambda home: home.drop(vertex)
+    ).result()  # as a merge would, behind our back
     answer = client.post(f"{API}/seen/door/{track}/wrong")
     assert answer.status_code == 200, answer.text
     assert vertex not in answer.json()["dropped"]

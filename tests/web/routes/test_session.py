@@ -7,8 +7,8 @@ from helpers.services import API, client_of, scene, service_in, teach
 from helpers.waiting import eventually
 from onlooker.vision.types import Frame
 from onlooker.web.app import create_app
-from onlooker.web.auth import Door, Guard, Token
-from onlooker.web.routes.sites import SiteState
+from onlooker.web.auth import Guard, Token, TokenChecker
+from onlooker.web.routes.sites import SiteRow
 
 SESSION = f"{API}/session"
 
@@ -72,9 +72,9 @@ def test_the_store_is_the_same_after_a_restart_and_another_elsewhere(tmp_path):
 
 def test_health_tells_what_it_costs(client, service):
     teach(client, 1, "ana", [0])
-    with service.guest("laptop"):
+    with service.browser_camera("laptop"):
         for index in range(4):
-            service.show(Frame("laptop", index, index / 12, scene(1, shift=index)))
+            service.recognize(Frame("laptop", index, index / 12, scene(1, shift=index)))
         eventually(lambda: client.get(f"{API}/health").json()["vertices"] > 1)
         told = client.get(f"{API}/health").json()
     (camera,) = told["cameras"]
@@ -96,9 +96,9 @@ def test_health_tells_what_it_costs(client, service):
 
 def test_sites_are_told_by_whoever_started_the_service(client, service, tmp_path):
     assert client.get(f"{API}/sites").json() == []
-    gate = SiteState("gate", "restarting", 2, 340, 8, 91_000, 5021, "it fell over")
+    gate = SiteRow("gate", "restarting", 2, 340, 8, 91_000, 5021, "it fell over")
     token, _ = Token.in_folder(tmp_path / "home", new=True)
-    app = create_app(service, guard=Guard(Door(token)), sites=lambda: [gate])
+    app = create_app(service, guard=Guard(TokenChecker(token)), list_sites=lambda: [gate])
     other = TestClient(app, base_url="http://127.0.0.1:8765", client=("127.0.0.1", 5000))
     (site,) = other.get(f"{API}/sites").json()
     assert (site["name"], site["state"], site["problem"]) == ("gate", "restarting", "it fell over")

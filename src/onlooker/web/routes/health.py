@@ -1,15 +1,7 @@
-"""How the service is, how much it knows, and numbers for machines.
-
-Numbers for Prometheus, in its text form.
-
-What the machine says of this process: memory, disk, versions.
-"""
+"""Health of the service, how much it knows, and metrics for Prometheus."""
 
 import dataclasses
-import os
 import platform
-import shutil
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -17,112 +9,130 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+import psutil
 from fastapi import APIRouter, Response
 
 import onlooker
 from onlooker.home.database import VERSION
 from onlooker.home.home import Home
-from onlooker.web import schemas
-from onlooker.web.cameras import CameraState
+from onlooker.web.cameras import CameraStatus
 from onlooker.web.home_thread import Stopped
-from onlooker.web.requests import call_home
 from onlooker.web.responses import problems
+from onlooker.web.schemas import (
+    CameraHealth,
+    DiskUse,
+    HealthReport,
+    KnowledgeSummary,
+    MeanSeconds,
+    RetentionRow,
+)
 from onlooker.web.service import Service
 
-TYPE = "text/plain; version=0.0.4; charset=utf-8"
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-Sample = tuple[dict[str, str], float]
-
-
-def metrics(service: Service) -> str:
-    """All of them, as they are now."""
-    return "".join(line + "\n" for line in _lines(service))
+MetricSample = tuple[dict[str, str], float]
+"""Labels and a value."""
 
 
-def _lines(service: Service) -> Iterator[str]:
-    health, states = service.health, service.camera_states
-    counts, seconds = service.frame_stats.totals()
-    faces = [
-        ({"camera": camera, "as": kind}, number)
-        for (camera, kind), number in counts.items()
-        if kind != "frames"
-    ]
-    frames: list[Sample] = [
-        ({"camera": camera}, n) for (camera, kind), n in counts.items() if kind == "frames"
-    ]
-    up = [({"camera": one.name}, float(one.state == "watching")) for one in states]
-    dropped = [({"camera": one.name}, one.dropped) for one in states]
-    spent = [({"camera": camera}, number) for camera, number in seconds.items()]
-    yield from _metric("frames_total", "counter", "Frames looked at.", frames)
-    yield from _metric("frames_dropped_total", "counter", "Frames given up to keep up.", dropped)
-    yield from _metric("faces_total", "counter", "Faces by what became of them.", faces)
-    yield from _metric("frame_seconds_total", "counter", "From a frame to its answer.", spent)
-    yield from _metric("camera_up", "gauge", "Whether a camera gives frames.", up)
-    plain = {
-        "events_total": ("counter", "Number of the newest event.", health.sequence),
-        "read_only": ("gauge", "Whether nothing can be learned.", health.read_only is not None),
-        "problems": ("gauge", "What was found damaged or failed.", len(health.problems)),
-        "jobs_waiting": ("gauge", "Work that waits for the home.", service.home_thread.waiting),
-        "listeners": ("gauge", "Live views and streams.", service.broadcast.listeners),
-        "news_lost_total": ("counter", "News that slow listeners missed.", service.broadcast.lost),
-    }
-    for name, (kind, words, value) in plain.items():
-        yield from _metric(name, kind, words, [({}, value)])
+def health_routes(service: Service) -> APIRouter:
+    """The state of the service."""
+    routes = APIRouter(tags=["health"])
+    people, recognizer, home_thread = service.people, service.recognizer, service.home_thread
+
+    @routes.get("/health", responses=problems())
+    def health() -> HealthReport:
+        """Whether it can learn, what went wrong, how fast it is, and what it uses."""
+        if not home_thread.alive:
+            raise Stopped("the home is closed")
+        return _health_report(service)
+
+    @routes.get("/summary", responses=problems())
+    async def summary() -> KnowledgeSummary:
+        """How much is known, in a few numbers."""
+
+        def job(home: Home) -> KnowledgeSummary:
+            known = recognizer.known()
+            return KnowledgeSummary(
+                people=len(home.learner.names),
+                labeled=known.labeled,
+                learned=known.learned,
+                vertices=len(home.learner),
+                strangers=len(people.strangers(hidden=False)),
+                sequence=home.sequence,
+                radius=home.learner.radius,
+                cameras=len(service.camera_names),
+            )
+
+        return await home_thread.call(job)
+
+    @routes.get(
+        "/metrics",
+        response_class=Response,
+        responses={**problems(), 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+    )
+    async def metrics() -> Response:
+        """Metrics for Prometheus."""
+        text = "".join(f"{text_line}\n" for text_line in _metrics(service))
+        return Response(text, media_type=METRICS_TYPE)
+
+    return routes
 
 
-def _metric(name: str, kind: str, words: str, samples: Iterable[Sample]) -> Iterator[str]:
-    yield f"# HELP onlooker_{name} {words}"
-    yield f"# TYPE onlooker_{name} {kind}"
-    for labels, value in samples:
-        inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-        yield f"onlooker_{name}{{{inside}}} {float(value):.17g}"
+def _health_report(service: Service) -> HealthReport:
+    """Nothing here waits for the home thread: a health check needs an answer at once."""
+    health, home, cameras = service.health, service.home_info, service.camera_statuses
+    return HealthReport(
+        status="ok" if health.read_only is None and not health.problems else "degraded",
+        **dataclasses.asdict(health) | {"problems": list(health.problems)},
+        cameras_failing=[camera.name for camera in cameras if camera.problem is not None],
+        version=onlooker.__version__,
+        cameras=[_camera_health(service, camera) for camera in cameras],
+        vertices=home.vertices,
+        max_vertices=home.max_vertices,
+        memory=psutil.Process().memory_info().rss,
+        disk=_disk_use(home.folder),
+        retention=RetentionRow(
+            stranger_hours=home.retention.stranger_hours,
+            sighting_days=home.retention.sighting_days,
+            undo_days=home.retention.undo_days,
+        ),
+        versions=_versions(),
+        queue=service.home_thread.waiting,
+        uptime=time.monotonic() - service.started,
+    )
 
 
-def _escaped(text: str) -> str:
-    r"""A label as Prometheus wants it.
-
-    >>> _escaped('a"b\n')
-    'a\\"b\\n'
-    """
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def resident() -> int:
-    """Bytes of memory this process holds; 0 where the system does not tell."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError, AttributeError):
-        return _peak()
+def _camera_health(service: Service, camera: CameraStatus) -> CameraHealth:
+    speed = service.frame_stats.speed(camera.name)
+    return CameraHealth(
+        name=camera.name,
+        state=camera.state,
+        problem=camera.problem,
+        fps=speed.fps,
+        seconds=MeanSeconds(**speed.seconds),
+        frames=camera.frames,
+        dropped=camera.dropped,
+        reconnects=camera.reconnects,
+    )
 
 
-def _peak() -> int:
-    """At most so many bytes were held at one time: the next best, where there is no /proc."""
-    if sys.platform == "win32":
-        return 0
-    import resource
-
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used if sys.platform == "darwin" else used * 1024
-
-
-def used_and_free(folder: Path) -> tuple[int, int]:
-    """Bytes of all files in a folder, and bytes that are free there."""
+def _disk_use(folder: Path) -> DiskUse:
     used = 0
     for path in folder.rglob("*"):
         try:
             used += path.stat().st_size if path.is_file() else 0
-        except OSError:  # it has just gone
+        except OSError:  # deleted in the meantime
             continue
     try:
-        return used, shutil.disk_usage(folder).free
+        free = psutil.disk_usage(str(folder)).free
     except OSError:
-        return used, 0
+        free = 0
+    return DiskUse(home=used, free=free)
 
 
 @cache
-def versions() -> dict[str, str]:
-    """Of what matters when somebody reports a problem."""
+def _versions() -> dict[str, str]:
+    """What matters in the report of a problem."""
     return {
         "onlooker": onlooker.__version__,
         "python": platform.python_version(),
@@ -132,83 +142,53 @@ def versions() -> dict[str, str]:
     }
 
 
-def health_routes(service: Service) -> APIRouter:
-    """How it is."""
-    routes = APIRouter(tags=["health"])
-
-    @routes.get("/health", responses=problems())
-    def health() -> schemas.Health:
-        """Whether it can learn, what went wrong, how fast it is, and what it uses."""
-        if not service.home_thread.alive:
-            raise Stopped("the home is closed")
-        return _health(service)
-
-    @routes.get("/summary", responses=problems())
-    async def summary() -> schemas.Summary:
-        """How much is known, in a few numbers."""
-
-        def act(home: Home) -> schemas.Summary:
-            known = service.recognizer.known()
-            return schemas.Summary(
-                people=len(home.learner.names),
-                labeled=known.labeled,
-                learned=known.learned,
-                vertices=len(home.learner),
-                strangers=len(service.people.strangers(hidden=False)),
-                sequence=home.sequence,
-                radius=home.learner.radius,
-                cameras=len(service.names),
-            )
-
-        return await call_home(service, act)
-
-    @routes.get(
-        "/metrics",
-        response_class=Response,
-        responses={**problems(), 200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
-    )
-    async def numbers() -> Response:
-        """Numbers for Prometheus."""
-        return Response(metrics(service), media_type=TYPE)
-
-    return routes
+def _metrics(service: Service) -> Iterator[str]:
+    health, cameras, broadcast = service.health, service.camera_statuses, service.broadcast
+    counts, seconds = service.frame_stats.totals()
+    faces = [
+        ({"camera": camera, "as": kind}, number)
+        for (camera, kind), number in counts.items()
+        if kind != "frames"
+    ]
+    frames: list[MetricSample] = [
+        ({"camera": camera}, number)
+        for (camera, kind), number in counts.items()
+        if kind == "frames"
+    ]
+    up = [({"camera": one.name}, float(one.state == "watching")) for one in cameras]
+    dropped = [({"camera": one.name}, one.dropped) for one in cameras]
+    spent = [({"camera": camera}, number) for camera, number in seconds.items()]
+    yield from _metric("frames_total", "counter", "Frames that were recognized.", frames)
+    yield from _metric("frames_dropped_total", "counter", "Frames that were dropped.", dropped)
+    yield from _metric("faces_total", "counter", "Faces by result.", faces)
+    yield from _metric("frame_seconds_total", "counter", "Time from frame to result.", spent)
+    yield from _metric("camera_up", "gauge", "Whether a camera delivers frames.", up)
+    plain = {
+        "events_total": ("counter", "Number of the newest event.", health.sequence),
+        "read_only": ("gauge", "Whether nothing can be learned.", health.read_only is not None),
+        "problems": ("gauge", "Problems in the health report.", len(health.problems)),
+        "jobs_waiting": ("gauge", "Jobs that wait for the home.", service.home_thread.waiting),
+        "listeners": ("gauge", "Live views and streams.", broadcast.listeners),
+        "news_lost_total": ("counter", "Items that slow subscribers lost.", broadcast.lost),
+    }
+    for name, (kind, description, value) in plain.items():
+        yield from _metric(name, kind, description, [({}, value)])
 
 
-def _health(service: Service) -> schemas.Health:
-    """Without waiting for the home: who asks whether it is well wants to know at once."""
-    home, facts, cameras = service.health, service.facts, service.camera_states
-    used, free = used_and_free(facts.folder)
-    well = home.read_only is None and not home.problems
-    return schemas.Health(
-        status="ok" if well else "degraded",
-        **dataclasses.asdict(home) | {"problems": list(home.problems)},
-        cameras_failing=[one.name for one in cameras if one.problem is not None],
-        version=onlooker.__version__,
-        cameras=[_camera(service, one) for one in cameras],
-        vertices=facts.vertices,
-        max_vertices=facts.max_vertices,
-        memory=resident(),
-        disk=schemas.Disk(home=used, free=free),
-        retention=schemas.Retention(
-            stranger_hours=facts.retention.stranger_hours,
-            sighting_days=facts.retention.sighting_days,
-            undo_days=facts.retention.undo_days,
-        ),
-        versions=versions(),
-        queue=service.home_thread.waiting,
-        uptime=time.monotonic() - service.started,
-    )
+def _metric(
+    name: str, kind: str, description: str, samples: Iterable[MetricSample]
+) -> Iterator[str]:
+    yield f"# HELP onlooker_{name} {description}"
+    yield f"# TYPE onlooker_{name} {kind}"
+    for labels, value in samples:
+        inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+        yield f"onlooker_{name}{{{inside}}} {float(value):.17g}"
 
 
-def _camera(service: Service, camera: CameraState) -> schemas.CameraHealth:
-    speed = service.frame_stats.speed(camera.name)
-    return schemas.CameraHealth(
-        name=camera.name,
-        state=camera.state,
-        problem=camera.problem,
-        fps=speed.fps,
-        seconds=schemas.Stages(**speed.seconds),
-        frames=camera.frames,
-        dropped=camera.dropped,
-        reconnects=camera.reconnects,
-    )
+def _escaped(text: str) -> str:
+    r"""A label value with the escapes that Prometheus requires.
+
+    >>> _escaped('a"b\n')
+    'a\\"b\\n'
+    """
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -1,118 +1,168 @@
-"""What happened and who was seen: to look through, and as tables to take away."""
+"""Events and sightings: as lists, as CSV files, as a live stream; and undo."""
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
+from onlooker.core.errors import OnlookerError
 from onlooker.home.album import Seen
 from onlooker.home.events import Event
-from onlooker.web import schemas
-from onlooker.web.requests import call_home
-from onlooker.web.responses import csv_of, problems
-from onlooker.web.schemas import Name, Number
-from onlooker.web.service import Service
+from onlooker.home.home import Home
+from onlooker.web.home_thread import Stopped
+from onlooker.web.responses import csv_response, problems
+from onlooker.web.schemas import (
+    LARGEST,
+    EventRow,
+    Name,
+    NewestEvent,
+    Number,
+    SightingRow,
+    UndoRequest,
+)
+from onlooker.web.service import EVENTS, Service
+
+HEARTBEAT = 15.0
+"""Seconds without events after which a stream sends a comment, so that proxies keep it open."""
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
-Rows = Annotated[int | None, Query(ge=1, le=1_000_000)]
+CsvLimit = Annotated[int | None, Query(ge=1, le=1_000_000)]
 Before = Annotated[Number | None, Query(description="Only what came before this number.")]
-Kind = Annotated[str | None, Query(max_length=40)]
-Camera = Annotated[str | None, Query(max_length=64)]
+EventKind = Annotated[str | None, Query(max_length=40)]
+CameraQuery = Annotated[str | None, Query(max_length=64)]
 Newest = Annotated[bool, Query(description="The newest first.")]
 CSV: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/csv": {"schema": {"type": "string"}}}}
 }
 
 
-def diary_routes(service: Service) -> APIRouter:
-    """Events and sightings."""
-    routes = APIRouter(tags=["events"])
+def event_routes(service: Service) -> APIRouter:
+    """The event log: what changed, and the way back."""
+    routes, call = APIRouter(tags=["events"]), service.home_thread.call
 
     @routes.get("/events", responses=problems(422))
     async def events(
         after: Annotated[Number, Query()] = 0,
         before: Before = None,
         limit: Limit = 100,
-        kind: Kind = None,
-        camera: Camera = None,
+        kind: EventKind = None,
+        camera: CameraQuery = None,
         newest: Newest = False,
-    ) -> list[schemas.Event]:
+    ) -> list[EventRow]:
         """Changes after an event, the oldest first, or the newest."""
         options: dict[str, Any] = {"kind": kind, "camera": camera, "newest": newest}
-        found = await call_home(
-            service, lambda home: home.events(after, limit, before=before, **options)
-        )
-        return [as_event(event) for event in found]
+        found = await call(lambda home: home.events(after, limit, before=before, **options))
+        return [EventRow.model_validate(event) for event in found]
 
     @routes.get("/events.csv", response_class=Response, responses={**problems(422), **CSV})
-    async def events_table(
+    async def events_csv(
         after: Annotated[Number, Query()] = 0,
         before: Before = None,
-        limit: Rows = None,
-        kind: Kind = None,
-        camera: Camera = None,
+        limit: CsvLimit = None,
+        kind: EventKind = None,
+        camera: CameraQuery = None,
         newest: Newest = False,
     ) -> StreamingResponse:
-        """The same as a table."""
+        """The same as a CSV file."""
         options: dict[str, Any] = {"kind": kind, "camera": camera, "newest": newest}
 
-        async def page(last: Event | None, size: int) -> list[Event]:
+        async def read_rows(last: Event | None, size: int) -> list[Event]:
             low = last.sequence if last and not newest else after
             high = last.sequence if last and newest else before
-            return await call_home(
-                service, lambda home: home.events(low, size, before=high, **options)
-            )
+            return await call(lambda home: home.events(low, size, before=high, **options))
 
         header = "sequence", "time", "kind", "camera", "frame", "changes"
-        return csv_of("onlooker-events.csv", header, page, _event_cells, limit)
+        return csv_response("onlooker-events.csv", header, read_rows, _event_cells, limit)
+
+    @routes.get(
+        "/events/stream",
+        response_class=StreamingResponse,
+        responses={**problems(422), 200: {"content": {"text/event-stream": {}}}},
+    )
+    async def stream(
+        after: Annotated[Number | None, Query()] = None,
+        last_event_id: Annotated[str | None, Header()] = None,
+    ) -> StreamingResponse:
+        """The same as server-sent events: those after an event, or from now on."""
+        begin = after
+        if last_event_id is not None and last_event_id.isascii() and last_event_id.isdigit():
+            begin = min(int(last_event_id[:16]), LARGEST)
+        if begin is None:
+            begin = service.health.sequence
+        return StreamingResponse(_event_stream(service, begin), media_type="text/event-stream")
+
+    @routes.post("/undo", responses=problems(404, 422))
+    async def undo(wanted: UndoRequest) -> NewestEvent:
+        """Return to what was known after an event. That is an event too."""
+
+        def job(home: Home) -> NewestEvent:
+            service.people.undo(home, wanted.to)
+            return NewestEvent(sequence=home.sequence)
+
+        return await call(job)
+
+    return routes
+
+
+def sighting_routes(service: Service) -> APIRouter:
+    """Who was seen when and where."""
+    routes, call = APIRouter(tags=["events"]), service.home_thread.call
 
     @routes.get("/sightings", responses=problems(422))
     async def sightings(
         before: Before = None,
         limit: Limit = 100,
         name: Annotated[Name | None, Query()] = None,
-        camera: Camera = None,
-    ) -> list[schemas.SightingRow]:
-        """The diary: who was seen where and when, the newest first."""
-        found = await call_home(
-            service,
-            lambda home: home.album.diary(before=before, limit=limit, name=name, camera=camera),
+        camera: CameraQuery = None,
+    ) -> list[SightingRow]:
+        """Who was seen where and when, the newest first."""
+        found = await call(
+            lambda home: home.album.diary(before=before, limit=limit, name=name, camera=camera)
         )
-        return [schemas.SightingRow.model_validate(seen) for seen in found]
+        return [SightingRow.model_validate(seen) for seen in found]
 
     @routes.get("/sightings.csv", response_class=Response, responses={**problems(422), **CSV})
-    async def sightings_table(
+    async def sightings_csv(
         before: Before = None,
-        limit: Rows = None,
+        limit: CsvLimit = None,
         name: Annotated[Name | None, Query()] = None,
-        camera: Camera = None,
+        camera: CameraQuery = None,
     ) -> StreamingResponse:
-        """The same as a table."""
+        """The same as a CSV file."""
 
-        async def page(last: Seen | None, size: int) -> list[Seen]:
+        async def read_rows(last: Seen | None, size: int) -> list[Seen]:
             high = last.number if last else before
-            return await call_home(
-                service,
-                lambda home: home.album.diary(before=high, limit=size, name=name, camera=camera),
+            return await call(
+                lambda home: home.album.diary(before=high, limit=size, name=name, camera=camera)
             )
 
         header = "number", "time", "camera", "frame", "name", "vertex"
-        return csv_of("onlooker-sightings.csv", header, page, _seen_cells, limit)
+        return csv_response("onlooker-sightings.csv", header, read_rows, _sighting_cells, limit)
 
     return routes
 
 
-def as_event(event: Event) -> schemas.Event:
-    """As it goes over the wire."""
-    return schemas.Event(
-        sequence=event.sequence,
-        time=event.time,
-        camera=event.camera,
-        frame=event.frame,
-        kind=event.kind,
-        changes=event.changes,
-    )
+async def _event_stream(service: Service, after: int) -> AsyncIterator[str]:
+    with service.broadcast.listen(EVENTS, size=1) as subscription:
+        yield ": welcome\n\n"
+        while not subscription.closed:
+            try:
+                found = await service.home_thread.call(partial(Home.events, after=after, limit=100))
+            except Stopped:
+                return
+            except OnlookerError:  # too busy, or a failing disk: try again
+                await asyncio.sleep(1.0)
+                continue
+            for event in found:
+                after = event.sequence
+                data = EventRow.model_validate(event).model_dump_json()
+                yield f"id: {after}\nevent: {event.kind}\ndata: {data}\n\n"
+            if not found and await subscription.take(HEARTBEAT) is None:
+                yield ": still here\n\n"
 
 
 def _event_cells(event: Event) -> list[Any]:
@@ -120,5 +170,5 @@ def _event_cells(event: Event) -> list[Any]:
     return [event.sequence, event.time, event.kind, event.camera, event.frame, changes]
 
 
-def _seen_cells(seen: Seen) -> list[Any]:
+def _sighting_cells(seen: Seen) -> list[Any]:
     return [seen.number, seen.time, seen.camera, seen.frame, seen.name, seen.vertex]

@@ -15,38 +15,38 @@ from onlooker.vision.types import Frame
 from onlooker.web.broadcast import Subscription
 from onlooker.web.frames import FrameView
 from onlooker.web.requests import decoded
-from onlooker.web.schemas import Problem, Result
+from onlooker.web.schemas import FrameResultRow, Problem
 from onlooker.web.service import RESULTS, Service, live
 
 BOUNDARY = "onlooker-frame"
-HEARTBEAT = 10.0
-"""Seconds after which a picture is sent again."""
+REPEAT_EVERY = 10.0
+"""Seconds without a new picture before the last is repeated, to notice closed connections."""
 MAX_FRAME = 2 << 20
 """Bytes of one picture from a browser."""
-TOO_LARGE, NOT_NOW, NO_CAMERA = 1009, 1013, 4404
-CameraName = Annotated[str, Path(max_length=64)]
+TOO_LARGE, TRY_LATER, NO_CAMERA = 1009, 1013, 4404
+"""Codes with which a WebSocket is closed."""
 
 
 def live_routes(service: Service) -> APIRouter:
-    """What a page shows while it happens."""
+    """Streams for the page and for other viewers."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get("/live/{camera}.mjpeg")
-    async def mjpeg(camera: CameraName) -> Response:
+    async def mjpeg(camera: Annotated[str, Path(max_length=64)]) -> Response:
         service.latest(camera)
-        kind = f"multipart/x-mixed-replace; boundary={BOUNDARY}"
-        return StreamingResponse(_pictures(service, camera), media_type=kind)
+        media_type = f"multipart/x-mixed-replace; boundary={BOUNDARY}"
+        return StreamingResponse(_mjpeg_parts(service, camera), media_type=media_type)
 
     @routes.websocket("/api/v1/live")
     async def results(socket: WebSocket) -> None:
         await socket.accept()
-        with service.broadcast.listen(RESULTS) as news:
-            async with _until_they_leave(socket, news):
-                async for one in news:
-                    await socket.send_text(Result.of(one).model_dump_json())
+        with service.broadcast.listen(RESULTS) as subscription:
+            async with _until_disconnected(socket, subscription):
+                async for result in subscription:
+                    await socket.send_text(FrameResultRow.of(result).model_dump_json())
 
     @routes.websocket("/api/v1/live/{camera}")
-    async def view(socket: WebSocket, camera: str) -> None:
+    async def views(socket: WebSocket, camera: str) -> None:
         await socket.accept()
         try:
             service.latest(camera)
@@ -54,28 +54,28 @@ def live_routes(service: Service) -> APIRouter:
             await socket.send_text(Problem(detail=str(error)).model_dump_json())
             await socket.close(NO_CAMERA)
             return
-        with service.broadcast.listen(live(camera), size=1) as news:
-            async with _until_they_leave(socket, news):
-                await _show(socket, service.views.newest(camera), news)
+        with service.broadcast.listen(live(camera), size=1) as subscription:
+            async with _until_disconnected(socket, subscription):
+                await _send_views(socket, service.views.newest(camera), subscription)
 
     @routes.websocket("/api/v1/browser/{camera}")
     async def browser(socket: WebSocket, camera: str) -> None:
         await socket.accept()
         try:
-            with service.guest(camera):
-                await _frames_of(socket, service, camera)
+            with service.browser_camera(camera):
+                await _recognize_frames(socket, service, camera)
         except WebSocketDisconnect:
             pass
         except OnlookerError as error:
             await socket.send_text(Problem(detail=str(error)).model_dump_json())
-            await socket.close(NOT_NOW)
+            await socket.close(TRY_LATER)
 
     return routes
 
 
-async def _frames_of(socket: WebSocket, service: Service, camera: str) -> None:
-    """Picture in, result out; a picture that cannot be used is told and skipped."""
-    begun, number = time.monotonic(), 0
+async def _recognize_frames(socket: WebSocket, service: Service, camera: str) -> None:
+    """Receive pictures and send results; a picture that cannot be decoded gets a problem."""
+    start, index = time.monotonic(), 0
     while True:
         data = await socket.receive_bytes()
         if len(data) > MAX_FRAME:
@@ -86,53 +86,55 @@ async def _frames_of(socket: WebSocket, service: Service, camera: str) -> None:
         except OnlookerError as error:
             await socket.send_text(Problem(detail=str(error)).model_dump_json())
             continue
-        frame = Frame(camera, number, time.monotonic() - begun, pixels)
-        result = Result.of(await run_in_threadpool(service.look, frame))
-        number += 1
+        frame = Frame(camera, index, time.monotonic() - start, pixels)
+        result = FrameResultRow.of(await run_in_threadpool(service.recognize, frame))
+        index += 1
         await socket.send_text(result.model_dump_json())
 
 
-async def _show(socket: WebSocket, first: FrameView | None, news: Subscription) -> None:
-    """What was seen in a frame, and at once that very frame; who is slow misses some."""
+async def _send_views(
+    socket: WebSocket, first: FrameView | None, subscription: Subscription
+) -> None:
+    """Send each result followed by the very frame it belongs to; a slow client misses some."""
     view = first
-    while not news.closed:
+    while not subscription.closed:
         if view is not None:
             jpeg = await run_in_threadpool(view.plain)
-            await socket.send_text(Result.of(view.result).model_dump_json())
+            await socket.send_text(FrameResultRow.of(view.result).model_dump_json())
             await socket.send_bytes(jpeg)
-        view = await news.take(60.0)
+        view = await subscription.take(60.0)
 
 
 @asynccontextmanager
-async def _until_they_leave(socket: WebSocket, news: Subscription) -> AsyncIterator[None]:
-    """For what is sent to somebody: their leaving ends the news, the end of the news is told."""
-    leaving = asyncio.create_task(_left(socket, news))
+async def _until_disconnected(socket: WebSocket, subscription: Subscription) -> AsyncIterator[None]:
+    """Close the subscription when the client disconnects, and the socket when it ends."""
+    disconnected = asyncio.create_task(_close_when_disconnected(socket, subscription))
     try:
         yield
-        if not leaving.done():
+        if not disconnected.done():
             await socket.close(1001)
     except (WebSocketDisconnect, RuntimeError):
-        pass  # they left
+        pass  # the client disconnected while something was sent
     finally:
-        leaving.cancel()
+        disconnected.cancel()
 
 
-async def _left(socket: WebSocket, news: Subscription) -> None:
+async def _close_when_disconnected(socket: WebSocket, subscription: Subscription) -> None:
     while (await socket.receive())["type"] != "websocket.disconnect":
         pass
-    news.close()
+    subscription.close()
 
 
-async def _pictures(service: Service, camera: str) -> AsyncIterator[bytes]:
-    """The newest picture as it comes, and the old one again when none does: is anybody there?"""
-    with service.broadcast.listen(live(camera), size=1) as news, suppress(NotFound):
+async def _mjpeg_parts(service: Service, camera: str) -> AsyncIterator[bytes]:
+    """Each new picture; the last one again when there is none for a while."""
+    with service.broadcast.listen(live(camera), size=1) as subscription, suppress(NotFound):
         view = service.latest(camera)
-        while not news.closed:
+        while not subscription.closed:
             if view is not None:
-                yield _part(await run_in_threadpool(view.drawn))
-            view = await news.take(HEARTBEAT) or service.latest(camera)
+                yield _mjpeg_part(await run_in_threadpool(view.drawn))
+            view = await subscription.take(REPEAT_EVERY) or service.latest(camera)
 
 
-def _part(jpeg: bytes) -> bytes:
+def _mjpeg_part(jpeg: bytes) -> bytes:
     head = f"--{BOUNDARY}\r\nContent-Type: image/jpeg\r\nContent-Length: {len(jpeg)}\r\n\r\n"
     return head.encode("ascii") + jpeg + b"\r\n"

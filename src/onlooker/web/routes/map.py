@@ -1,9 +1,7 @@
-"""The graph for people to look at.
+"""The graph as a map: every vertex, and its strongest links.
 
-The graph as a map: who is linked to whom, and how strongly.
-
-Distances are measured once for each vertex, outside the thread that owns the home: with 500 faces
-of 9,216 numbers all pairs take a second, and a camera must not wait for a picture of the graph.
+The distances of a vertex are computed once, outside the home thread: with 500 faces of 9,216
+numbers all pairs take a second, and cameras must not wait for that.
 """
 
 from threading import Lock
@@ -18,22 +16,23 @@ from onlooker.core.checks import Floats
 from onlooker.core.records import Vertices
 from onlooker.core.similarity import HeatKernel, squared_norms
 from onlooker.home.home import Home
-from onlooker.web import schemas
-from onlooker.web.people import Row
-from onlooker.web.requests import call_home
+from onlooker.web.people import VertexOwner
 from onlooker.web.responses import problems
+from onlooker.web.schemas import GraphMap, KernelRow, MapVertex
 from onlooker.web.service import Service
 
 LINKS = 6
-"""A vertex brings its so many strongest links."""
-AT_ONCE = 64
-"""New vertices that are measured together."""
+"""The number of strongest links of each vertex that are on the map."""
+BATCH = 64
+"""New vertices whose distances are computed together."""
 
-Link = tuple[int, int, float]
+MapLink = tuple[int, int, float]
+"""Two indices into the list of vertices, the smaller first, and a strength from 0 to 1."""
+IfNoneMatch = Annotated[str | None, Header(max_length=200)]
 
 
-class Chart:
-    """Strengths of all pairs of the vertices seen last: 1 at no distance, 0 at the cutoff."""
+class LinkStrengths:
+    """The strength of every pair of vertices: 1 at distance 0, and 0 at the cutoff."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -42,26 +41,26 @@ class Chart:
         self._moments: Floats = np.zeros((0, 0))
         self._strengths: Floats = np.zeros((0, 0))
 
-    def links(self, known: Vertices, kernel: HeatKernel) -> list[Link]:
-        """Each link once, by places in the table; only vertices that are new are measured."""
+    def links(self, known: Vertices, kernel: HeatKernel) -> list[MapLink]:
+        """Each link once; distances are computed only for vertices that are new."""
         with self._lock:
             self._update(known.ids, known.vectors, kernel)
             return strongest(self._strengths)
 
     def _update(self, ids: NDArray[np.int64], vectors: NDArray[Any], kernel: HeatKernel) -> None:
-        """Strengths in the order of these vertices; those that are gone are let go."""
-        _, old, kept = np.intersect1d(self._ids, ids, assume_unique=True, return_indices=True)
-        new = np.setdiff1d(np.arange(len(ids)), kept)
+        """Bring the strengths into the order of these vertices; drop those of deleted ones."""
+        _, old, same = np.intersect1d(self._ids, ids, assume_unique=True, return_indices=True)
+        new = np.setdiff1d(np.arange(len(ids)), same)
         wide = vectors.astype(np.float64, copy=False) if len(new) else np.zeros((len(ids), 0))
         fresh = kernel.distance.moments(wide[new]) if len(new) else self._moments[:0]
         norms, moments = np.zeros(len(ids)), np.zeros((len(ids), fresh.shape[1]))
         strengths = np.zeros((len(ids), len(ids)))
-        if len(kept):
-            norms[kept], moments[kept] = self._norms[old], self._moments[old]
-            strengths[np.ix_(kept, kept)] = self._strengths[np.ix_(old, old)]
+        if len(same):
+            norms[same], moments[same] = self._norms[old], self._moments[old]
+            strengths[np.ix_(same, same)] = self._strengths[np.ix_(old, old)]
         norms[new], moments[new] = squared_norms(wide[new]), fresh
-        for start in range(0, len(new), AT_ONCE):
-            rows = new[start : start + AT_ONCE]
+        for start in range(0, len(new), BATCH):
+            rows = new[start : start + BATCH]
             gaps = np.maximum(norms[rows, None] + norms - 2.0 * (wide[rows] @ wide.T), 0.0)
             for row, gap in zip(rows.tolist(), gaps, strict=True):
                 squared = kernel.distance.squared(gap, moments[row], moments)
@@ -72,8 +71,8 @@ class Chart:
         self._strengths = strengths
 
 
-def strongest(strengths: Floats) -> list[Link]:
-    """For each row its strongest few above zero; a pair that two rows bring is one link.
+def strongest(strengths: Floats) -> list[MapLink]:
+    """The strongest links of each row that are above zero, each pair once.
 
     >>> strongest(np.array([[0.0, 0.5, 0.0], [0.5, 0.0, 0.25], [0.0, 0.25, 0.0]]))
     [(0, 1, 0.5), (1, 2, 0.25)]
@@ -86,61 +85,59 @@ def strongest(strengths: Floats) -> list[Link]:
     return [(i, j, float(strengths[i, j])) for i, j in sorted(pairs) if strengths[i, j] > 0]
 
 
-TAG = Annotated[str | None, Header(max_length=200)]
-
-
-class _Copy(NamedTuple):
-    """What the map is made of, once the thread that owns the home has let go of it."""
+class _GraphCopy(NamedTuple):
+    """What the map needs of the home, copied in the home thread."""
 
     sequence: int
     kernel: HeatKernel
     known: Vertices
-    rows: list[Row]
+    owners: list[VertexOwner]
     pictured: set[int]
 
 
 def map_routes(service: Service) -> APIRouter:
-    """One map, whose distances are remembered."""
-    routes, people, chart = APIRouter(tags=["people"]), service.people, Chart()
+    """The map, whose link strengths are cached."""
+    routes, strengths = APIRouter(tags=["people"]), LinkStrengths()
+    people, call = service.people, service.home_thread.call
     unchanged: dict[int | str, dict[str, Any]] = {304: {"description": "Nothing has changed."}}
 
-    @routes.get("/map", response_model=schemas.Map, responses={**problems(422), **unchanged})
-    async def draw(response: Response, if_none_match: TAG = None) -> object:
+    @routes.get("/map", response_model=GraphMap, responses={**problems(422), **unchanged})
+    async def graph_map(response: Response, if_none_match: IfNoneMatch = None) -> object:
         """Every vertex, and each one's strongest links. The ETag is the newest event."""
 
-        def act(home: Home) -> _Copy | None:
-            if if_none_match == _tag(home.sequence):
+        def job(home: Home) -> _GraphCopy | None:
+            if if_none_match == _etag(home.sequence):
                 return None
-            known = home.vertices()
-            rows, pictured = people.everything(home), set(home.album.vertices())
-            return _Copy(home.sequence, home.learner.kernel, known, rows, pictured)
+            known, owners = home.vertices(), people.vertex_owners(home)
+            pictured = set(home.album.vertices())
+            return _GraphCopy(home.sequence, home.learner.kernel, known, owners, pictured)
 
-        copy = await call_home(service, act)
+        copy = await call(job)
         if copy is None:
             return Response(status_code=304, headers={"etag": if_none_match or ""})
-        response.headers["etag"] = _tag(copy.sequence)
-        return await run_in_threadpool(_drawn, copy, chart)
+        response.headers["etag"] = _etag(copy.sequence)
+        return await run_in_threadpool(_graph_map, copy, strengths)
 
     return routes
 
 
-def _tag(sequence: int) -> str:
+def _etag(sequence: int) -> str:
     return f'"{sequence}"'
 
 
-def _drawn(copy: _Copy, chart: Chart) -> schemas.Map:
-    return schemas.Map(
+def _graph_map(copy: _GraphCopy, strengths: LinkStrengths) -> GraphMap:
+    return GraphMap(
         sequence=copy.sequence,
-        kernel=schemas.Kernel(bandwidth=copy.kernel.bandwidth, cutoff=copy.kernel.cutoff),
+        kernel=KernelRow(bandwidth=copy.kernel.bandwidth, cutoff=copy.kernel.cutoff),
         vertices=[
-            schemas.MapVertex(
-                vertex=row.vertex,
-                name=row.name,
-                labeled=row.labeled,
-                examples=row.examples,
-                picture=row.vertex in copy.pictured,
+            MapVertex(
+                vertex=owner.vertex,
+                name=owner.name,
+                labeled=owner.labeled,
+                examples=owner.examples,
+                picture=owner.vertex in copy.pictured,
             )
-            for row in copy.rows
+            for owner in copy.owners
         ],
-        links=chart.links(copy.known, copy.kernel),
+        links=strengths.links(copy.known, copy.kernel),
     )

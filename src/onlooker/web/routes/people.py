@@ -1,12 +1,6 @@
-"""People, faces, recognize, explain.
-
-One person: when they were seen, and all that is known of them in a file.
-
-Why a face gets its name, with the pictures and names of those on the way.
-"""
+"""People and their faces: list, name, merge, forget, export; recognize and explain a picture."""
 
 import time
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -16,138 +10,171 @@ from numpy.typing import ArrayLike
 from onlooker.core.errors import NotFound
 from onlooker.home.home import Home
 from onlooker.home.transfer import PersonExport, packed, portrait
-from onlooker.web import schemas
 from onlooker.web.people import People
-from onlooker.web.requests import call_home, uploaded
+from onlooker.web.requests import uploaded_picture
 from onlooker.web.responses import png_or, problems
-from onlooker.web.schemas import Name, Number, PersonId, Why
+from onlooker.web.schemas import (
+    BoxRow,
+    ChangedPerson,
+    DroppedVertices,
+    ExplainedFace,
+    ExplanationRow,
+    FaceRow,
+    MergeRequest,
+    Name,
+    NewName,
+    Number,
+    PersonId,
+    PersonRow,
+    PredictionRow,
+    ReceiptRow,
+    SightingHistory,
+    TaughtFace,
+)
 from onlooker.web.service import Service
 
-
-def explained(people: People, home: Home, vector: ArrayLike) -> Why:
-    """Why, in the thread that owns the home."""
-    why = home.explain(vector)
-    return Why.of(why, people.names_of_vertices(home), set(home.album.vertices()))
-
-
-_FILE = {"schema": {"type": "string", "format": "binary"}}
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_EXPORT_TYPE = "application/octet-stream"
+EXPORT: dict[int | str, dict[str, Any]] = {200: {"content": {_EXPORT_TYPE: _BINARY}}}
 UPLOAD: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "description": "The file itself: JPEG, PNG, BMP, WebP, TIFF or PNM.",
-        "content": {"image/jpeg": _FILE, "image/png": _FILE, "application/octet-stream": _FILE},
+        "content": {
+            "image/jpeg": _BINARY,
+            "image/png": _BINARY,
+            "application/octet-stream": _BINARY,
+        },
     }
 }
-Person = Annotated[PersonId, Path(description="An id from the list of people.")]
-Vertex = Annotated[Number, Path(description="The number of a face.")]
+PersonPath = Annotated[PersonId, Path(description="An id from the list of people.")]
+VertexPath = Annotated[Number, Path(description="The number of a face.")]
+Hours = Annotated[float, Query(gt=0, le=8784, description="How far back.")]
+Buckets = Annotated[int, Query(ge=1, le=500, description="Into how many parts.")]
 
 
 def people_routes(service: Service) -> APIRouter:
-    """Who is known, and their names."""
-    routes, people, deeds = APIRouter(tags=["people"]), service.people, service.deeds
+    """The people and their names."""
+    routes = APIRouter(tags=["people"])
+    people, call = service.people, service.home_thread.call
 
     @routes.get("/people", responses=problems())
-    async def list_people() -> list[schemas.Person]:
+    async def list_people() -> list[PersonRow]:
         """Everybody who is known, with how many faces."""
-        found = await call_home(service, people.listed)
-        return [schemas.Person.model_validate(person) for person in found]
+        return await call(people.listed)
 
     @routes.patch("/people/{person}", responses=problems(404, 409, 422))
-    async def rename(person: Person, new: schemas.NewName) -> schemas.Changed:
+    async def rename(person: PersonPath, new: NewName) -> ChangedPerson:
         """Another name for somebody. The id changes with it."""
-
-        def act(home: Home) -> schemas.Changed:
-            undo = deeds.rename(home, person, new.name)
-            return schemas.Changed(**asdict(people.person(home, new.name)), undo=undo)
-
-        return await call_home(service, act)
+        return await call(lambda home: people.rename(home, person, new.name))
 
     @routes.post("/people/merge", responses=problems(404, 422))
-    async def merge(two: schemas.Merge) -> schemas.Changed:
-        """Two names that are one person: the first name goes, its faces stay."""
-
-        def act(home: Home) -> schemas.Changed:
-            name, undo = deeds.merge(home, two.person, two.into)
-            return schemas.Changed(**asdict(people.person(home, name)), undo=undo)
-
-        return await call_home(service, act)
+    async def merge(two: MergeRequest) -> ChangedPerson:
+        """Two names that are one person: the first name is dropped, its faces stay."""
+        return await call(lambda home: people.merge(home, two.person, two.into))
 
     @routes.delete("/people/{person}", responses=problems(404, 422))
-    async def forget(person: Person) -> schemas.Receipt:
-        """Forget somebody so that nothing remains, and get a receipt."""
-        receipt = await call_home(service, lambda home: deeds.forget(home, person))
-        return schemas.Receipt.model_validate(receipt)
+    async def forget(person: PersonPath) -> ReceiptRow:
+        """Delete a person and everything stored about them, and get a receipt."""
+        receipt = await call(lambda home: people.forget(home, person))
+        return ReceiptRow.model_validate(receipt)
+
+    return routes
+
+
+def person_routes(service: Service) -> APIRouter:
+    """The page about one person."""
+    routes = APIRouter(tags=["people"])
+    people, call = service.people, service.home_thread.call
+
+    @routes.get("/people/{person}/history", responses=problems(404, 422))
+    async def history(
+        person: PersonPath, hours: Hours = 24.0, buckets: Buckets = 48
+    ) -> SightingHistory:
+        """How often they were sighted, the oldest first."""
+
+        def job(home: Home) -> SightingHistory:
+            until = time.time()
+            since = until - hours * 3600
+            counts = home.album.history(people.name(home, person), since, until, buckets)
+            return SightingHistory(since=since, to=until, counts=counts)
+
+        return await call(job)
+
+    @routes.get(
+        "/people/{person}/export",
+        response_class=Response,
+        responses={**problems(404, 422), **EXPORT},
+    )
+    async def export(person: PersonPath) -> Response:
+        """Their faces and pictures in one file, for `onlooker import`. It holds faces."""
+
+        def job(home: Home) -> PersonExport:
+            vertices = [face.vertex for face in people.faces(home, person)]
+            return portrait(home, people.name(home, person), vertices)
+
+        exported = await call(job)
+        data = await run_in_threadpool(lambda: packed(exported.parcel()))
+        name = f'attachment; filename="onlooker-{person}.onlooker"'
+        return Response(data, media_type=_EXPORT_TYPE, headers={"content-disposition": name})
 
     return routes
 
 
 def face_routes(service: Service) -> APIRouter:
     """The faces of people."""
-    routes, people, deeds = APIRouter(tags=["faces"]), service.people, service.deeds
+    routes = APIRouter(tags=["faces"])
+    people, recognizer, call = service.people, service.recognizer, service.home_thread.call
 
     @routes.get("/faces", responses=problems(404, 422))
-    async def list_faces(person: Annotated[PersonId, Query()]) -> list[schemas.Face]:
+    async def list_faces(person: Annotated[PersonId, Query()]) -> list[FaceRow]:
         """The labeled and the learned faces of a person."""
-        found = await call_home(service, lambda home: people.faces(home, person))
-        return [schemas.Face.model_validate(face) for face in found]
+        return await call(lambda home: people.faces(home, person))
 
     @routes.post("/faces", status_code=201, responses=problems(409, 422), openapi_extra=UPLOAD)
-    async def teach(request: Request, name: Annotated[Name, Query()]) -> schemas.Taught:
+    async def teach(request: Request, name: Annotated[Name, Query()]) -> TaughtFace:
         """Teach a name from a picture with one face."""
-        pixels = await uploaded(request)
-
-        def act(home: Home) -> schemas.Taught:
-            vertex, undo = deeds.teach(home, service.recognizer.one_face(pixels), name)
-            person = schemas.Person.model_validate(people.person(home, name))
-            return schemas.Taught(person=person, vertex=vertex, undo=undo)
-
-        return await call_home(service, act)
+        pixels = await uploaded_picture(request)
+        return await call(lambda home: people.teach(home, recognizer.one_face(pixels), name))
 
     @routes.get(
         "/faces/{vertex}/picture",
         response_class=Response,
         responses=png_or(404, 422),
     )
-    async def picture(vertex: Vertex) -> Response:
-        """The picture that was kept of a face."""
-        png = await call_home(service, lambda home: home.album.picture(vertex))
+    async def picture(vertex: VertexPath) -> Response:
+        """The stored picture of a face."""
+        png = await call(lambda home: home.album.picture(vertex))
         if png is None:
-            raise NotFound(f"no picture was kept of vertex {vertex}")
+            raise NotFound(f"there is no picture of vertex {vertex}")
         return Response(png, media_type="image/png")
 
     @routes.post("/faces/{vertex}/label", responses=problems(404, 409, 422))
-    async def label(vertex: Vertex, new: schemas.NewName) -> schemas.Taught:
+    async def label(vertex: VertexPath, new: NewName) -> TaughtFace:
         """Say who this face is."""
-
-        def act(home: Home) -> schemas.Taught:
-            undo = deeds.label(home, vertex, new.name)
-            person = schemas.Person.model_validate(people.person(home, new.name))
-            return schemas.Taught(person=person, vertex=vertex, undo=undo)
-
-        return await call_home(service, act)
+        return await call(lambda home: people.label(home, vertex, new.name))
 
     @routes.post("/faces/{vertex}/wrong", responses=problems(404, 422))
-    async def wrong(vertex: Vertex) -> schemas.Dropped:
-        """Not this person: the face, and all learned through it only, become strangers."""
-        dropped, undo = await call_home(service, lambda home: deeds.wrong(home, vertex))
-        return schemas.Dropped(dropped=dropped, undo=undo)
+    async def wrong(vertex: VertexPath) -> DroppedVertices:
+        """Not this person: the face, and all learned only through it, become strangers."""
+        return await call(lambda home: people.wrong(home, vertex))
 
     return routes
 
 
-def asking_routes(service: Service) -> APIRouter:
-    """Questions that change nothing."""
-    routes, people = APIRouter(tags=["questions"]), service.people
-    finder = service.recognizer.finder
+def recognition_routes(service: Service) -> APIRouter:
+    """Recognize and explain faces; nothing is changed."""
+    routes = APIRouter(tags=["questions"])
+    people, finder, call = service.people, service.finder, service.home_thread.call
 
     @routes.post("/recognize", responses=problems(422), openapi_extra=UPLOAD)
-    async def recognize(request: Request) -> list[schemas.Answer]:
-        """Name the faces in a picture. Nothing is learned from it, and it is not kept."""
-        pixels = await uploaded(request)
+    async def recognize(request: Request) -> list[PredictionRow]:
+        """Name the faces in a picture. Nothing is learned from it, and it is not stored."""
+        pixels = await uploaded_picture(request)
 
-        def act(home: Home) -> list[schemas.Answer]:
+        def job(home: Home) -> list[PredictionRow]:
             return [
-                schemas.Answer.of(
+                PredictionRow.of(
                     face.box,
                     None if face.vector is None else home.predict(face.vector),
                     face.refusal,
@@ -155,77 +182,34 @@ def asking_routes(service: Service) -> APIRouter:
                 for face in finder.faces(pixels)
             ]
 
-        return await call_home(service, act)
+        return await call(job)
 
     @routes.post("/explain", responses=problems(422), openapi_extra=UPLOAD)
-    async def explain(request: Request) -> list[schemas.Explained]:
+    async def explain(request: Request) -> list[ExplainedFace]:
         """Why the faces in a picture get their names: the chains to labeled faces."""
-        pixels = await uploaded(request)
+        pixels = await uploaded_picture(request)
 
-        def act(home: Home) -> list[schemas.Explained]:
+        def job(home: Home) -> list[ExplainedFace]:
             return [
-                schemas.Explained(
-                    box=schemas.Box.model_validate(face.box),
+                ExplainedFace(
+                    box=BoxRow.model_validate(face.box),
                     why=None if face.vector is None else explained(people, home, face.vector),
                 )
                 for face in finder.faces(pixels)
             ]
 
-        return await call_home(service, act)
+        return await call(job)
 
     @routes.get("/explain/{vertex}", responses=problems(404, 422))
-    async def explain_face(vertex: Vertex) -> schemas.Why:
-        """Why a face that is known is whose it is."""
-
-        def act(home: Home) -> schemas.Why:
-            return explained(people, home, people.vector(home, vertex))
-
-        return await call_home(service, act)
+    async def explain_face(vertex: VertexPath) -> ExplanationRow:
+        """Why a known face belongs to this person."""
+        return await call(lambda home: explained(people, home, people.vector(home, vertex)))
 
     return routes
 
 
-FILE = "application/octet-stream"
-_EXPORT: dict[int | str, dict[str, Any]] = {
-    200: {"content": {FILE: {"schema": {"type": "string", "format": "binary"}}}}
-}
-Hours = Annotated[float, Query(gt=0, le=8784, description="How far back.")]
-Buckets = Annotated[int, Query(ge=1, le=500, description="Into how many parts.")]
-
-
-def person_routes(service: Service) -> APIRouter:
-    """What a page about a person shows."""
-    routes, people = APIRouter(tags=["people"]), service.people
-
-    @routes.get("/people/{person}/history", responses=problems(404, 422))
-    async def history(
-        person: Person, hours: Hours = 24.0, buckets: Buckets = 48
-    ) -> schemas.History:
-        """How often they were sighted: lines of the diary, the oldest first."""
-
-        def act(home: Home) -> schemas.History:
-            until = time.time()
-            since = until - hours * 3600
-            counts = home.album.history(people.name(home, person), since, until, buckets)
-            return schemas.History(since=since, to=until, counts=counts)
-
-        return await call_home(service, act)
-
-    @routes.get(
-        "/people/{person}/export",
-        response_class=Response,
-        responses={**problems(404, 422), **_EXPORT},
-    )
-    async def export(person: Person) -> Response:
-        """Their faces and pictures in one file, for `onlooker import`. It holds faces."""
-
-        def act(home: Home) -> PersonExport:
-            vertices = [face.vertex for face in people.faces(home, person)]
-            return portrait(home, people.name(home, person), vertices)
-
-        found = await call_home(service, act)
-        data = await run_in_threadpool(lambda: packed(found.parcel()))
-        name = f'attachment; filename="onlooker-{person}.onlooker"'
-        return Response(data, media_type=FILE, headers={"content-disposition": name})
-
-    return routes
+def explained(people: People, home: Home, vector: ArrayLike) -> ExplanationRow:
+    """The explanation of a face, with the names and pictures of the vertices on the chains."""
+    explanation = home.explain(vector)
+    names = {owner.vertex: owner.name for owner in people.vertex_owners(home)}
+    return ExplanationRow.of(explanation, names, set(home.album.vertices()))

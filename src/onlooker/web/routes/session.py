@@ -1,23 +1,23 @@
-"""Signing in: the token in a cookie that only this site gets, and no script can read."""
+"""Signing in: the token goes into a cookie that is sent to this site only, hidden from scripts."""
 
 import time
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from fastapi.responses import JSONResponse, RedirectResponse
+from fastapi.responses import RedirectResponse
 from pydantic import StringConstraints
 
 import onlooker
-from onlooker.web.auth import Guard, Refused, cookie_name, token_in
+from onlooker.web.auth import Guard, cookie_name
 from onlooker.web.responses import problems
-from onlooker.web.schemas import Model
+from onlooker.web.schemas import Schema
 from onlooker.web.service import Service
 
-MONTH = 30 * 24 * 3600
+COOKIE_SECONDS = 30 * 24 * 3600
 
 
-class Session(Model):
-    """Who asks, and whom: `store` is another word whenever the home is another."""
+class Session(Schema):
+    """Whether the client is signed in; `store` identifies the home, `time` is the server's."""
 
     signed_in: bool
     needs_token: bool
@@ -26,72 +26,64 @@ class Session(Model):
     time: float
 
 
-class SignIn(Model):
+class SignIn(Schema):
     """The token that was printed at the first start."""
 
     token: Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 def session_routes(service: Service, guard: Guard) -> APIRouter:
-    """For the form of the page."""
+    """Signing in and out with the form of the page."""
     routes = APIRouter(tags=["session"])
 
     @routes.get("/session", responses=problems())
     async def session(request: Request) -> Session:
-        """Whether this request carries the right token; what changes something needs it."""
+        """Whether this request carries the right token, which every change needs."""
         return Session(
-            signed_in=guard.door.knows(token_in(request.headers)),
+            signed_in=guard.is_signed_in(request.headers),
             needs_token=True,
-            store=service.facts.identity,
+            store=service.home_info.identity,
             version=onlooker.__version__,
             time=time.time(),
         )
 
     @routes.post("/session", status_code=204, responses=problems(422))
-    async def sign_in(request: Request, wish: SignIn) -> Response:
-        """Keep the token in a cookie, if it is right."""
-        guard.admit(request.scope, wish.token)
-        return with_cookie(Response(status_code=204), request, wish.token)
+    async def sign_in(request: Request, given: SignIn) -> Response:
+        """Store the token in a cookie, if it is right."""
+        guard.check_token(request.scope, given.token)
+        return _with_cookie(Response(status_code=204), request, given.token)
 
     @routes.delete("/session", status_code=204, responses=problems())
     async def sign_out(request: Request) -> Response:
-        """Let go of the cookie."""
-        answer = Response(status_code=204)
-        answer.delete_cookie(cookie_name(request.headers), httponly=True, samesite="strict")
-        return answer
+        """Delete the cookie."""
+        response = Response(status_code=204)
+        response.delete_cookie(cookie_name(request.headers), httponly=True, samesite="strict")
+        return response
 
     return routes
 
 
 def login_routes(guard: Guard) -> APIRouter:
-    """For the address that is printed at the first start."""
+    """Signing in with the URL that is printed at the first start."""
     routes = APIRouter(include_in_schema=False)
 
     @routes.get("/login")
     async def login(
         request: Request, token: Annotated[str, Query(max_length=200)] = ""
     ) -> Response:
-        guard.admit(request.scope, token)
-        return with_cookie(RedirectResponse("/", 303), request, token)
+        guard.check_token(request.scope, token)
+        return _with_cookie(RedirectResponse("/", 303), request, token)
 
     return routes
 
 
-def with_cookie(answer: Response, request: Request, token: str) -> Response:
-    """The same answer with the token for next time."""
-    answer.set_cookie(
+def _with_cookie(response: Response, request: Request, token: str) -> Response:
+    response.set_cookie(
         cookie_name(request.headers),
         token,
-        max_age=MONTH,
+        max_age=COOKIE_SECONDS,
         httponly=True,
         samesite="strict",
         secure=request.url.scheme == "https",
     )
-    return answer
-
-
-async def refused(request: Request, error: Exception) -> JSONResponse:
-    """What the guard says where a route asked it."""
-    if not isinstance(error, Refused):
-        raise error
-    return JSONResponse({"detail": error.detail}, error.status)
+    return response
