@@ -249,7 +249,7 @@ def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
         (["--mqtt", "mqtt://u:hunter2@a"], "a broker has an address"),
         (["--mqtt", "mqtt://a", "--mqtt-password-file", "missing"], "cannot read the password"),
         (["--mqtt", "mqtt://a", "--mqtt-password-file", "empty"], "is empty"),
-        (["--mqtt", "mqtt://a", "--mqtt-password-file", "there"], "of which user"),
+        (["--mqtt", "mqtt://a", "--mqtt-password-file", "there"], "needs a user"),
         (["--mqtt-password-file", "there"], "Give --mqtt"),
         (["--webhook", "file:///x"], "a webhook has an address"),
     ],
@@ -265,7 +265,7 @@ def test_refused(tmp_path, arguments, words):
 
 def test_the_password_comes_from_the_environment(monkeypatch):
     monkeypatch.setenv("ONLOOKER_MQTT_PASSWORD", "hunter2")
-    with pytest.raises(BadValue, match="of which user"):
+    with pytest.raises(BadValue, match="needs a user"):
         Alerts(None, "mqtt://a", None)
     assert Alerts(None, "mqtt://ana@a", None)._broker.password == "hunter2"
 

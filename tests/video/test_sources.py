@@ -617,7 +617,7 @@ def test_a_file_can_be_deleted_or_opened_again_after_the_block(tmp_path):
 
 def test_a_stalled_camera_does_not_hold_up_the_end(monkeypatch, caplog):
     """What was learned must be saved before somebody loses patience and kills the program."""
-    monkeypatch.setattr("onlooker.video.live._PATIENCE", 0.3)
+    monkeypatch.setattr("onlooker.video.live._JOIN_TIMEOUT", 0.3)
     with Camera(plays(*[jpeg(5)] * 5, then="stall")) as camera:
         with frames_from(camera.url, stall_after=10.0) as stream:
             list(itertools.islice(stream, 3))

@@ -1,1 +1,1 @@
-"""Messages to other programs: webhook, MQTT, Home Assistant."""
+"""Alerts to other programs: webhook, MQTT, Home Assistant."""

@@ -1,8 +1,8 @@
-"""What Home Assistant is told so that strangers appear there without any set-up.
+"""Discovery messages for Home Assistant: strangers appear there without any set-up.
 
-Two entities of one device listen to one topic. The event is for automations: it happens once for
-each stranger, since Home Assistant ignores what a broker only repeats. The sensor shows when the
-last one came, and which, after a restart too.
+Two entities of one device subscribe to one topic. The event is for automations: it fires once for
+each stranger, because Home Assistant ignores retained messages for events. The sensor shows when
+the last stranger came, and which one, also after a restart.
 """
 
 import json
@@ -11,12 +11,12 @@ from typing import Any
 from onlooker import __version__
 
 ROOT = "homeassistant"
-"""Where Home Assistant listens unless it was told otherwise."""
+"""The default prefix of the topics that Home Assistant subscribes to."""
 ONLINE, OFFLINE = "online", "offline"
 
 
 def configurations(identity: str, topic: str, availability: str) -> dict[str, str]:
-    """The retained messages, by topic.
+    """The discovery messages to publish as retained, by topic.
 
     >>> list(configurations("7f", "onlooker/7f/stranger", "onlooker/7f/availability"))
     ['homeassistant/event/onlooker_7f/stranger/config', 'homeassistant/sensor/...stranger/config']

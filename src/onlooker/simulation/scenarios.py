@@ -1,9 +1,9 @@
 """Simulated cameras with real faces: the paper's three videos (Section 4.1), with the truth.
 
-V1: eight people walk past the first camera, in runs. V2: the same people, making the same faces,
-on a second camera, rotated and darker. VO: one person in three places, each with its own camera,
-seen from eight positions while the light goes around; half of the faces belong to people whom
-nobody ever names.
+V1: eight people walk past the first camera, one after the other. V2: the same people, making the
+same faces, on a second camera, rotated and darker. VO: one person in three places, each with its
+own camera, seen from eight positions while the light turns; half of the faces belong to people who
+are never labeled.
 """
 
 import csv
@@ -32,15 +32,15 @@ from onlooker.vision.types import FaceBox, Frame, picture
 Scenes = Iterable[tuple[Frame, Truth]]
 
 FRAMES = {"V1": 960, "V2": 960, "VO": 960}
-"""How many frames a scenario has unless told otherwise."""
+"""How many frames a scenario has by default."""
 PEOPLE_KNOWN = 8
 LIVELY = 7
-"""The people we know have at least this many pictures on their walk."""
+"""The labeled people have at least this many pictures in their animation."""
 RUN, STRANGER_RUN = 30, 12
-"""About how many frames somebody we know stays in view, and a stranger."""
+"""About how many frames a labeled person stays in view, and a stranger."""
 POSITIONS = ("cubicle",) * 3 + ("couch",) * 3 + ("conference",) * 2
 ENLARGED = 3
-"""By how much the pictures of strangers are enlarged; as they are, detectors overlook some."""
+"""Factor by which pictures of strangers are enlarged: detectors miss some at their own size."""
 
 
 def scenario(
@@ -70,7 +70,7 @@ def scenario(
 
 
 def prepared(seed: int = 0) -> Iterator[int]:
-    """Get the eight people ready, one after another: each takes a while, but only once.
+    """Compute the animations of the eight people, one after the other: slow, but cached.
 
     >>> next(prepared()) in range(1, 41)
     True
@@ -84,7 +84,7 @@ def prepared(seed: int = 0) -> Iterator[int]:
 
 
 def strangers(seed: int = 0) -> Iterator[tuple[Frame, Truth]]:
-    """Everybody who is not among the eight of this seed: a plain picture each, at no camera.
+    """Everybody who is not among the eight of this seed: one still picture each, of no camera.
 
     >>> crowd = list(strangers())
     >>> len(crowd), crowd[0][0].camera, crowd[0][0].pixels.shape
@@ -137,7 +137,7 @@ def write_video(path: Path, scenes: Scenes) -> list[Truth]:
 
 
 def _people(seed: int) -> tuple[list[int], list[int], float]:
-    """Eight lively people, everybody else, and the mood they are in: what all cameras share."""
+    """The eight labeled people, everybody else, and the mood: shared by all cameras."""
     rng = np.random.default_rng(seed)
     order = (1 + rng.permutation(PEOPLE)).tolist()
     cast: list[int] = []
@@ -148,13 +148,13 @@ def _people(seed: int) -> tuple[list[int], list[int], float]:
 
 
 def _two_cameras(rng: np.random.Generator) -> dict[str, CameraView]:
-    """Two metres apart and slightly rotated with respect to each other."""
+    """The two cameras of the paper: two metres apart and slightly rotated against each other."""
     first = CameraView(
-        camera="camera1", place="corridor", background=_look(room("corridor", rng), 0.5, 0.5),
+        camera="camera1", place="corridor", background=_crop(room("corridor", rng), 0.5, 0.5),
         span=130, light=-90, gain=1.0,
     )  # fmt: skip
     second = CameraView(
-        camera="camera2", place="hall", background=_look(room("hall", rng), 0.5, 0.5),
+        camera="camera2", place="hall", background=_crop(room("hall", rng), 0.5, 0.5),
         span=110, light=-90, gain=0.68, roll=6.0, squeeze=0.98, size=1.6,
     )  # fmt: skip
     return {"V1": first, "V2": second}
@@ -163,7 +163,7 @@ def _two_cameras(rng: np.random.Generator) -> dict[str, CameraView]:
 def _walking_past(
     view: CameraView, cast: list[int], frames: int, rng: np.random.Generator
 ) -> list[Appearance]:
-    """Everybody once in order, then again and again in any order."""
+    """Everybody once in order, then repeatedly in random order."""
     rounds = max(1, round(frames / (RUN * len(cast))))
     order = cast + [who for _ in range(rounds - 1) for who in rng.permutation(cast).tolist()]
     return [
@@ -182,7 +182,7 @@ def _three_places(
     for position, length in enumerate(_shares(frames, len(POSITIONS))):
         place = POSITIONS[position]
         view = CameraView(
-            camera=place, place=place, background=_look(rooms[place], *rng.uniform(0, 1, 2)),
+            camera=place, place=place, background=_crop(rooms[place], *rng.uniform(0, 1, 2)),
             roll=rng.uniform(-3, 3), size=rng.uniform(1.5, 1.85), gain=rng.uniform(0.75, 1.1),
             light=-90, turn=360, strength=0.18,
         )  # fmt: skip
@@ -196,14 +196,14 @@ def _three_places(
     return runs
 
 
-def _look(place: np.ndarray, across: float, down: float) -> np.ndarray:
+def _crop(place: np.ndarray, across: float, down: float) -> np.ndarray:
     """The part of a room that a camera sees."""
     left, top = int(2 * MARGIN * across), int(2 * MARGIN * down)
     return np.ascontiguousarray(place[top : top + HEIGHT, left : left + WIDTH])
 
 
 def _shares(total: int, parts: int) -> list[int]:
-    """Whole numbers, as equal as can be, that add up.
+    """Whole numbers, as equal as possible, that add up to the total.
 
     >>> _shares(8, 3)
     [3, 3, 2]

@@ -1,4 +1,4 @@
-"""What surrounds a simulated face: a body below it, a room behind it, a sensor in front of it.
+"""What surrounds a simulated face: a body, a room in the background, and a camera sensor.
 
 Everything is grey, as the ORL pictures are: these are monochrome cameras.
 """
@@ -15,7 +15,7 @@ from onlooker.vision.types import Pixels
 
 HEIGHT, WIDTH = 480, 640
 MARGIN = 80
-"""A room is wider and higher than the frame by this much, for other views of the same place."""
+"""Pixels by which a room exceeds the frame on each side, for other views of the same place."""
 
 CENTER = (46.0, 57.0)
 """Middle of the head in an ORL picture: column, row."""
@@ -85,7 +85,7 @@ class Body:
 
     @classmethod
     def of(cls, face: Grey, rng: np.random.Generator) -> "Body":
-        """Somebody in a plain jumper whose neck has the tone of the face."""
+        """A body in a plain jumper; the neck has the tone of the face."""
         rows, columns = np.mgrid[: FIGURE[0], : FIGURE[1]].astype(np.float32)
         right, down = columns - ANCHOR[0], rows - ANCHOR[1]
         slope = 60 + 0.16 * np.abs(right) + 26 * np.abs(right / 84) ** 6
@@ -108,14 +108,14 @@ class Body:
         return cls(np.clip(tone, 0, 255).astype(np.uint8), outline.astype(np.float32))
 
     def wear(self, face: Grey) -> tuple[Grey, Field]:
-        """The whole figure, and how opaque it is at each point."""
+        """The whole figure, and its opacity at each point."""
         head = cv2.remap(face, _HEAD_COLUMNS, _HEAD_ROWS, cv2.INTER_LINEAR)
         figure = cv2.blendLinear(head, self.clothes, _HEAD, 1 - _HEAD)
         return figure.astype(np.uint8), np.maximum(self.outline, _HEAD)
 
 
 class Sensor:
-    """Exposure, noise and the way to three channels."""
+    """Exposure and noise; the result has three channels."""
 
     def __init__(self, rng: np.random.Generator, noise: float) -> None:
         self._rng = rng
@@ -124,7 +124,7 @@ class Sensor:
         )
 
     def __call__(self, scene: Grey, gain: float) -> Pixels:
-        """A frame as OpenCV has it."""
+        """A frame in OpenCV's format."""
         top, left = self._rng.integers(MARGIN, size=2).tolist()
         noise = self._noise[top : top + HEIGHT, left : left + WIDTH]
         lit = cv2.convertScaleAbs(scene, alpha=gain)
@@ -133,7 +133,7 @@ class Sensor:
 
 
 def _soft(inside: NDArray[np.float32], width: float) -> NDArray[np.float32]:
-    """From 0 outside to 1 inside over a few pixels."""
+    """A smooth step from 0 outside to 1 inside, over a few pixels."""
     return np.asarray(1 / (1 + np.exp(-np.clip(inside / width, -30, 30))), np.float32)
 
 

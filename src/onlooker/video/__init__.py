@@ -1,4 +1,4 @@
-"""Frames from files, folders, cameras and streams. Needs the extra `faces`.
+"""Frames from video files, folders of pictures, cameras and streams. Needs the extra `faces`.
 
 with frames_from("door.mp4") as frames:
     for frame in frames:

@@ -1,4 +1,4 @@
-"""What a person writes to name a camera, a video or pictures, and what we call it."""
+"""The addresses of cameras, videos and pictures: parsed, named, and shown without secrets."""
 
 import os
 import re
@@ -15,11 +15,11 @@ from onlooker.video.image_files import SUFFIXES
 
 
 class SourceError(OnlookerError):
-    """A source that cannot be opened, or whose address makes no sense."""
+    """A source that cannot be opened, or whose address cannot be parsed."""
 
 
 class Kind(Enum):
-    """Where the pictures come from."""
+    """What kind of source an address names."""
 
     CAMERA = "a camera of this computer"
     STREAM = "a camera in the network"
@@ -30,15 +30,15 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One source, understood."""
+    """A parsed source."""
 
     kind: Kind
     target: str
-    """What to open. Never shown: it may hold a password."""
+    """What to open. Never shown: it may contain a password."""
     camera: str
     """The name that every frame carries."""
     shown: str
-    """The address for messages: of a network address the machine only."""
+    """The address for messages: of a network address only the host."""
     files: tuple[Path, ...] = ()
     """The pictures, in order."""
 
@@ -51,14 +51,14 @@ Source = str | int | os.PathLike[str]
 _NAMED = re.compile(r"([^=:/\\*?\[]*)=(.*)", re.DOTALL)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # two letters at least: C: is a disk
 SCENARIOS = ("V1", "V2", "VO")
-"""Of the simulated camera, which is built in."""
+"""The scenarios of the simulated camera."""
 _CAMERA_PROTOCOLS = ("rtsp", "rtsps", "http", "https")
 
 
 def addresses_of(sources: Iterable[Source]) -> list[Address]:
-    """All of them, with different camera names.
+    """Parse several sources, and give each camera a unique name.
 
-    A name given as `name=source` stays; one that was made up gets a number if it is taken.
+    A name given as `name=source` stays; one that is derived gets a number if it is taken.
 
     >>> found = addresses_of(["door=rtsp://me:secret@10.0.0.5/1", 0, "http://10.0.0.7:81/video"])
     >>> [address.camera for address in found]
@@ -88,7 +88,7 @@ def addresses_of(sources: Iterable[Source]) -> list[Address]:
 def _split(source: Source) -> tuple[str | None, str]:
     text = str(source) if isinstance(source, int) else os.fspath(source)
     if not text or re.search(r"[\0-\x1f\x7f]", text):
-        raise SourceError("a source must be a line of text; try 0, video.mp4 or rtsp://...")
+        raise SourceError("a source must be one row of text; try 0, video.mp4 or rtsp://...")
     named = _NAMED.fullmatch(text)
     if named is None or os.path.lexists(text):
         return None, text
@@ -122,7 +122,7 @@ def _address(text: str) -> Address:
 
 
 def _simulated(text: str) -> Address:
-    """The built-in camera, by its scenario.
+    """The simulated camera, by its scenario.
 
     >>> _simulated("simulated:v1").camera
     'simulated-V1'
@@ -142,14 +142,14 @@ def _network(text: str, scheme: str) -> Address:
         host, port = None, None
     if not host:
         raise SourceError(
-            f"a {scheme} address without a machine that can be read; it looks like "
+            f"a {scheme} address without a host; it looks like "
             f"{scheme}://user:password@10.0.0.5:554/path, with / ? # @ in a password "
             "written as %2F %3F %23 %40"
         )
     # User and password, and sometimes the path and the query too, are secrets.
     where = host if port is None else f"{host}:{port}"
     if "@" in text.removeprefix(f"{text[: len(scheme)]}://{parts.netloc}"):
-        where = ""  # likely a password with a slash, so the "machine" is a part of it
+        where = ""  # likely a password with a slash, so the "host" is a part of it
     name = re.sub(r"[^\w.]+", "-", where).strip("-") or scheme
     return Address(Kind.STREAM, text, name, f"{scheme}://{where}/...")
 
@@ -177,7 +177,7 @@ def _pictures(text: str, files: Iterable[Path]) -> Address:
     try:
         found = [file for file in files if file.suffix.lower() in SUFFIXES]
     except OSError as error:
-        raise SourceError(f"cannot look into {text!r}: {error.strerror}") from None
+        raise SourceError(f"cannot list {text!r}: {error.strerror}") from None
     if not found:
         raise SourceError(f"there are no pictures in {text!r}; videos are named one by one")
     found.sort(key=natural_order)
@@ -186,7 +186,7 @@ def _pictures(text: str, files: Iterable[Path]) -> Address:
 
 
 def natural_order(path: Path) -> list[tuple[int, str]]:
-    """The order a person expects: frame2 before frame10.
+    """A sort key for natural order: frame2 before frame10.
 
     >>> [path.name for path in sorted([Path("f10.png"), Path("f2.png")], key=natural_order)]
     ['f2.png', 'f10.png']

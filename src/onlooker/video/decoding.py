@@ -1,6 +1,8 @@
-"""One source, opened: a video or a stream through PyAV, or picture files, shot by shot.
+"""Decode one source, a video or a stream through PyAV or picture files, into numbered frames.
 
-From shots to numbered frames, and an account of those that did not become one.
+A source yields raw frames, some of them corrupt; a FrameBuilder numbers them and counts those that
+cannot be used. FFmpeg opens whatever an address or a file names, so the protocols and formats that
+it may use are listed here.
 """
 
 import os
@@ -22,32 +24,45 @@ from onlooker.video.addresses import Address, Kind, SourceError
 from onlooker.video.image_files import PictureError, read_picture
 from onlooker.vision.types import Frame, Pixels
 
+_PROTOCOLS = "rtsp,rtp,srtp,udp,http,https,tls,tcp"
+"""The protocols that a network camera may use: no files, no pipes."""
+
+_VIDEO_FORMATS = (
+    "3g2,3gp,asf,avi,flv,h264,hevc,ivf,jpeg_pipe,matroska,mj2,mjpeg,mov,mp4,mpeg,mpegts,"
+    "mpegvideo,mpjpeg,mxf,nut,obu,ogg,rtsp,webm,y4m,yuv4mpegpipe"
+)
+"""Formats that contain pictures themselves; playlists, which name other files, are left out."""
+
+_BROKEN = "the connection broke"
+SIMULATED_FPS = 12.0
+"""Frames per second of the simulated camera: what a computer without a GPU keeps up with."""
+
 
 @dataclass(slots=True)
 class FrameCounts:
-    """What became of the frames of one camera.
+    """How many frames of one camera were handed out, dropped or unusable.
 
     >>> FrameCounts(frames=3, corrupt=1)
     FrameCounts(frames=3, dropped=0, corrupt=1, resized=0, reconnects=0, problem='')
     """
 
     frames: int = 0
-    """Handed out."""
+    """Frames that were handed out."""
     dropped: int = 0
-    """Thrown away, oldest first, because the reader was slower than the camera (live only)."""
+    """Frames thrown away, oldest first, because the reader was slower than a live camera."""
     corrupt: int = 0
-    """Could not be decoded."""
+    """Frames that could not be decoded."""
     resized: int = 0
-    """Had another size than the frame before."""
+    """Frames that had another size than the one before."""
     reconnects: int = 0
     """How often a lost stream came back."""
     problem: str = ""
-    """Why nothing arrives at the moment; empty while all is well."""
+    """Why no frames arrive at the moment; empty while they do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawFrame:
-    """One picture as it came: its time if the source knows it, no pixels if it was corrupt."""
+    """A decoded picture: its time in seconds if the source has one, no pixels if it is corrupt."""
 
     time: float | None
     pixels: Pixels | None
@@ -55,55 +70,41 @@ class RawFrame:
 
 @dataclass(slots=True)
 class FrameBuilder:
-    """Turns the shots of a camera into numbered frames, and counts those that cannot be."""
+    """Turns the raw frames of a camera into numbered frames, and counts the corrupt ones."""
 
     camera: str
     counts: FrameCounts
     seconds: float
-    """Between two frames, where the source does not say."""
+    """Seconds between two frames, for a source without times."""
     index: int = -1
     size: tuple[int, ...] = ()
 
-    def frame(self, shot: RawFrame, time: float | None = None) -> Frame | None:
-        """The next frame, at this time or the shot's own; None for a corrupt one."""
+    def frame(self, raw: RawFrame, time: float | None = None) -> Frame | None:
+        """The next frame, at this time or the raw frame's own; None for a corrupt one."""
         self.index += 1
-        if shot.pixels is None:
+        if raw.pixels is None:
             self.counts.corrupt += 1
             return None
-        if self.size and shot.pixels.shape != self.size:
+        if self.size and raw.pixels.shape != self.size:
             self.counts.resized += 1
-        self.size = shot.pixels.shape
+        self.size = raw.pixels.shape
         if time is None:
-            time = self.due(shot)
-        return Frame(self.camera, self.index, time, shot.pixels)
+            time = self.due(raw)
+        return Frame(self.camera, self.index, time, raw.pixels)
 
-    def due(self, shot: RawFrame) -> float:
-        """When the shot was taken, by the source's own time or else by counting."""
-        return max(0, self.index) * self.seconds if shot.time is None else shot.time
-
-
-_PROTOCOLS = "rtsp,rtp,srtp,udp,http,https,tls,tcp"
-"""All that a camera in the network may make us open; no files, no pipes, no other inventions."""
-
-_VIDEO_FORMATS = (
-    "3g2,3gp,asf,avi,flv,h264,hevc,ivf,jpeg_pipe,matroska,mj2,mjpeg,mov,mp4,mpeg,mpegts,"
-    "mpegvideo,mpjpeg,mxf,nut,obu,ogg,rtsp,webm,y4m,yuv4mpegpipe"
-)
-"""Formats that hold pictures themselves. Playlists, which name other files, are not among them."""
-
-_BROKEN = "the connection broke"
-SIMULATED_FPS = 12.0
-"""Frames per second of the simulated camera: what a computer without help keeps up with."""
+    def due(self, raw: RawFrame) -> float:
+        """The time in seconds, from the source or else from the number of the frame."""
+        return max(0, self.index) * self.seconds if raw.time is None else raw.time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenedSource:
-    """A source that could be opened."""
+    """A source that is open."""
 
-    shots: Iterator[RawFrame | None]
-    """None is a sign of life without a picture."""
+    raw_frames: Iterator[RawFrame | None]
+    """None means that data arrived, but no picture."""
     recorded: bool
-    """It has an end of its own. A camera has none: when its stream ends, it was lost."""
+    """Whether it has an end; a camera has none, so when its stream ends it was lost."""
 
 
 @contextmanager
@@ -112,7 +113,7 @@ def open_source(
 ) -> Iterator[OpenedSource]:
     """Open the source; it is closed however the block ends.
 
-    endless: whether the simulated camera keeps the pace of a camera and never ends.
+    endless: whether the simulated camera runs at the speed of a camera and never ends.
     """
     if address.kind is Kind.SIMULATED:
         yield OpenedSource(
@@ -138,19 +139,19 @@ def _read_all(files: tuple[Path, ...], max_pixels: int) -> Iterator[RawFrame]:
 
 
 def _simulated(name: str, endless: bool) -> Iterator[RawFrame | None]:
-    """The scenario once, as it is; or over and over, as slowly as a camera."""
+    """The scenario once, at full speed; or repeated for ever, at the speed of a camera."""
     try:
         if not endless:
             yield from (RawFrame(frame.time, frame.pixels) for frame, _ in scenario(name))
             return
-        yield from (None for _ in prepared())  # alive, and getting ready
+        yield from (None for _ in prepared())  # no picture yet, but no stall either
         due = time.monotonic()
         while True:
             for frame, _ in scenario(name):
                 due = max(due + 1 / SIMULATED_FPS, time.monotonic())
                 time.sleep(max(0.0, due - time.monotonic()))
                 yield RawFrame(None, frame.pixels)
-    except NotFound as error:  # the pictures that it is made of are not installed
+    except NotFound as error:  # the ORL pictures are not installed
         raise SourceError(str(error)) from error
 
 
@@ -196,7 +197,7 @@ def _reason(error: Exception, address: Address, timeout: float) -> str:
 
 
 def _device(address: Address) -> tuple[str, str, dict[str, str]]:
-    """How this system calls its camera number n."""
+    """Name, format and options of a camera of this computer, as the operating system wants them."""
     number = int(address.target) if address.target.isdecimal() else 0
     if sys.platform == "darwin":
         return str(number), "avfoundation", {"framerate": "30"}
@@ -224,20 +225,20 @@ def _decode(
     video = container.streams.video[0]
     video.codec_context.options = {"max_pixels": str(max_pixels)}
     try:
-        for packet in container.demux():  # all streams, so that sound is a sign of life too
+        for packet in container.demux():  # all streams: sound shows that the camera is alive, too
             if packet.stream.index != video.index:
                 yield None
                 continue
-            yield from _shots(packet)
+            yield from _decode_packet(packet)
             yield None
     except av.FFmpegError as error:
         if address.kind is not Kind.VIDEO:
             reason = _reason(error, address, float(container.read_timeout or 0))
             raise SourceError(f"lost {address.shown}: {reason}") from None
-        yield RawFrame(None, None)  # a file cut in half: what there was has been read
+        yield RawFrame(None, None)  # a file that was cut off: everything before was read
 
 
-def _shots(packet: "av.Packet[Any]") -> list[RawFrame]:
+def _decode_packet(packet: "av.Packet[Any]") -> list[RawFrame]:
     try:
         frames = packet.decode()
         return [RawFrame(frame.time, _pixels(frame)) for frame in frames]
@@ -246,9 +247,9 @@ def _shots(packet: "av.Packet[Any]") -> list[RawFrame]:
 
 
 def _pixels(frame: av.VideoFrame) -> Pixels | None:
-    """Upright, as a player would show it; phones note in the file how they were held."""
+    """The pixels, rotated as the file says: phones record how they were held."""
     if frame.is_corrupt:
         return None
     pixels = frame.to_ndarray(format="bgr24")
-    turned = np.rot90(pixels, round(frame.rotation / 90) % 4)
-    return np.ascontiguousarray(turned, dtype=np.uint8)
+    rotated = np.rot90(pixels, round(frame.rotation / 90) % 4)
+    return np.ascontiguousarray(rotated, dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Picture files, read with OpenCV but measured first: a small file can unpack to gigabytes."""
+"""Picture files, read with OpenCV after a check of the header: a small file may need gigabytes."""
 
 import os
 import re
@@ -13,12 +13,12 @@ from onlooker.core.errors import OnlookerError
 from onlooker.vision.types import Pixels, picture
 
 MAX_PIXELS = 50_000_000
-"""Larger pictures and frames are refused before anything is unpacked."""
+"""Larger pictures and frames are refused before they are decoded."""
 
 SUFFIXES = frozenset(
     {".bmp", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp"}
 )
-"""Endings, in lower case, of the files that count as pictures in a folder."""
+"""Lower-case suffixes of the files that count as pictures in a folder."""
 
 _MAX_BYTES = 512 * 1024 * 1024
 _CUT_SHORT = "it was cut short"
@@ -31,8 +31,8 @@ class PictureError(OnlookerError):
 def read_picture(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> Pixels:
     """The pixels of a JPEG, PNG, BMP, WebP, TIFF or PNM file, grey, alpha and 16 bit converted.
 
-    The picture is upright: a rotation that the camera noted in the file (EXIF) is carried out, as
-    picture viewers do. Transparent pixels keep the colour they hide.
+    The picture is rotated as its EXIF data says, as picture viewers do. Transparent pixels get the
+    colour that is stored for them.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -74,7 +74,7 @@ def _contents(path: Path) -> bytes:
 
 
 def picture_size(data: bytes) -> tuple[int, int]:
-    """Width and height as the header states them; ValueError says why there are none.
+    """Width and height from the header; ValueError says why it cannot be read.
 
     >>> picture_size(b"P5 640 480 255 ")
     (640, 480)
@@ -101,7 +101,7 @@ def _png(data: bytes) -> tuple[int, int]:
 
 
 def _jpeg(data: bytes) -> tuple[int, int]:
-    """From marker to marker; the size stands in the first start of frame, C0 to CF bar three."""
+    """Follow the markers; the size is in the first start of frame, C0 to CF except three."""
     size: tuple[int, int] | None = None
     at = 2
     while True:
@@ -156,7 +156,7 @@ def _tiff(data: bytes) -> tuple[int, int]:
         form = order + ("H" if kind == 3 else "I")
         (values[tag],) = struct.unpack_from(form, data, directory + 10 + 12 * entry)
     if values.get(277, 1) > 4:
-        raise ValueError(f"{values[277]} values a pixel")
+        raise ValueError(f"{values[277]} values per pixel")
     return values.get(256, 0), values.get(257, 0)
 
 

@@ -1,25 +1,64 @@
-"""Live cameras: each is read in a thread of its own, watched, and opened again when it is lost."""
+"""The stream of frames, and live cameras: each is read in its own thread and reopened when lost."""
 
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from threading import Condition, Event, Thread
 
 from onlooker.video.addresses import Address, Kind, SourceError
 from onlooker.video.decoding import FrameBuilder, FrameCounts, OpenedSource, open_source
 from onlooker.vision.types import Frame
 
-_PATIENCE = 2.0
-"""Seconds to wait for the threads at the end: longer than any frame, shorter than any person."""
+_JOIN_TIMEOUT = 2.0
+"""Seconds to wait for the threads at the end: longer than a frame takes."""
 
 log = logging.getLogger(__name__)
 
 
+class FrameStream(Iterator[Frame]):
+    """Frames of one or several cameras: replayed ones by their time, live ones as they come."""
+
+    def __init__(
+        self, builders: list[FrameBuilder], replay: Iterator[Frame], live: "FrameQueue"
+    ) -> None:
+        self._builders = builders
+        self._replay: Iterator[Frame] | None = replay
+        self._live = live
+        self._closed = False
+
+    @property
+    def cameras(self) -> tuple[str, ...]:
+        """Their names, in the order the sources were given."""
+        return tuple(builder.camera for builder in self._builders)
+
+    @property
+    def counts(self) -> dict[str, FrameCounts]:
+        """The counts so far, by camera; also after the block has ended."""
+        return {builder.camera: replace(builder.counts) for builder in self._builders}
+
+    def __next__(self) -> Frame:
+        while not self._closed:
+            frame = self._live.take(wait=self._replay is None)
+            if frame is not None:
+                return frame
+            if self._replay is None:
+                break
+            frame = next(self._replay, None)
+            if frame is not None:
+                return frame
+            self._replay = None
+        raise StopIteration
+
+    def close(self) -> None:
+        """End the iteration; leaving the block does this."""
+        self._closed = True
+
+
 @dataclass(frozen=True, slots=True)
 class LiveOptions:
-    """How long to wait for a camera, and when to try it again."""
+    """How long to wait for a camera, and when to open it again."""
 
     stall_after: float
     reconnect_after: Sequence[float]
@@ -33,20 +72,20 @@ class LiveOptions:
         return self.clock() - self.started
 
     def pause(self, failures: int) -> float:
-        """Before the next attempt: the last pause repeats."""
+        """Seconds before the next attempt; the last pause repeats."""
         return self.reconnect_after[min(failures, len(self.reconnect_after)) - 1]
 
 
 @dataclass(eq=False)
 class FrameQueue:
-    """Frames of several cameras that wait to be taken; the oldest give way to the newest."""
+    """A bounded queue of frames for each camera; when it is full, the oldest frame is dropped."""
 
     size: int
     readers: list["CameraReader"] = field(default_factory=list)
     changed: Condition = field(default_factory=Condition)
 
     def put(self, reader: "CameraReader", frame: Frame) -> None:
-        """Add one, and drop and count the oldest of this camera if there is no room."""
+        """Add a frame; if there is no room, drop the oldest of this camera and count it."""
         with self.changed:
             if len(reader.waiting) == self.size:
                 reader.waiting.popleft()
@@ -55,7 +94,7 @@ class FrameQueue:
             self.changed.notify()
 
     def take(self, *, wait: bool) -> Frame | None:
-        """The next frame, cameras in turn; None if there is none now, or will be none ever."""
+        """The next frame, cameras in turn; None if there is none yet, or all cameras have ended."""
         with self.changed:
             while True:
                 for reader in self.readers:
@@ -73,12 +112,12 @@ class FrameQueue:
     def close(self) -> None:
         """Stop all threads and wait for them.
 
-        One that hangs in the network is left alone after two seconds: it closes its camera and
-        ends as soon as the stall is noticed, and does not keep the program from ending.
+        A thread that hangs in the network is left running after two seconds: it closes its camera
+        and ends as soon as the stall is noticed, and does not keep the program from ending.
         """
         for reader in self.readers:
             reader.stop.set()
-        deadline = time.monotonic() + _PATIENCE
+        deadline = time.monotonic() + _JOIN_TIMEOUT
         for reader in self.readers:
             reader.join(max(0.0, deadline - time.monotonic()))
             reader.waiting.clear()
@@ -87,14 +126,14 @@ class FrameQueue:
 
 
 class CameraReader(Thread):
-    """Reads one camera until told to stop, whatever happens to it."""
+    """Reads one camera until `stop` is set, and opens it again whenever it is lost."""
 
     def __init__(
-        self, address: Address, watch: LiveOptions, queue: FrameQueue, builder: FrameBuilder
+        self, address: Address, options: LiveOptions, queue: FrameQueue, builder: FrameBuilder
     ) -> None:
         super().__init__(name=f"onlooker {address.camera}", daemon=True)
         self.address = address
-        self.watch = watch
+        self.options = options
         self.queue = queue
         self.builder = builder
         self.waiting: deque[Frame] = deque()
@@ -105,14 +144,14 @@ class CameraReader(Thread):
 
     @property
     def counts(self) -> FrameCounts:
-        """What became of the frames."""
+        """The counts of this camera."""
         return self.builder.counts
 
     def run(self) -> None:
-        """Read, and on a loss wait and read again."""
+        """Read; when the camera is lost, wait and open it again."""
         try:
-            self._read_for_ever()
-        except BaseException as error:  # handed to whoever takes the frames
+            self._read_with_retries()
+        except BaseException as error:  # raised by `FrameQueue.take`
             self.failure = error
         finally:
             with self.queue.changed:
@@ -127,45 +166,45 @@ class CameraReader(Thread):
         if self.failure is not None:
             raise self.failure
 
-    def _read_for_ever(self) -> None:
+    def _read_with_retries(self) -> None:
         failures = 0
         while not self.stop.is_set():
             try:
                 self._read_once()
                 return
             except SourceError as error:
-                if not self.tried.is_set() and not self.watch.retry_first:
+                if not self.tried.is_set() and not self.options.retry_first:
                     raise
-                # A frame clears the problem, so no problem means that it had come back.
+                # A frame clears the problem, so no problem means that the camera had come back.
                 failures = failures + 1 if self.counts.problem else 1
                 self.counts.problem = str(error)
-            pause = self.watch.pause(failures)
+            pause = self.options.pause(failures)
             log.warning("%s; trying again in %g s", self.counts.problem, pause)
             self.stop.wait(pause)
 
     def _read_once(self) -> None:
-        """To the end of a recording, to the word to stop, or to the loss of the camera."""
+        """Read until a recording ends, `stop` is set, or the camera is lost, which raises."""
         with open_source(
-            self.address, timeout=self.watch.stall_after, max_pixels=self.watch.max_pixels
+            self.address, timeout=self.options.stall_after, max_pixels=self.options.max_pixels
         ) as source:
             self.tried.set()
-            self._read_shots(source)
+            self._read_frames(source)
             if not source.recorded and not self.stop.is_set():
                 raise SourceError(f"lost {self.address.shown}: the stream ended")
 
-    def _read_shots(self, source: OpenedSource) -> None:
-        """A recording that is to pass for a camera keeps the pace at which it was taken."""
-        start = latest = self.watch.now()
-        for shot in source.shots:
-            if shot is not None and self.address.kind in (Kind.VIDEO, Kind.PICTURES):
-                self.stop.wait(max(0.0, start + self.builder.due(shot) - self.watch.now()))
+    def _read_frames(self, source: OpenedSource) -> None:
+        """Queue frame after frame; a recording that stands in for a camera keeps its own speed."""
+        start = latest = self.options.now()
+        for raw in source.raw_frames:
+            if raw is not None and self.address.kind in (Kind.VIDEO, Kind.PICTURES):
+                self.stop.wait(max(0.0, start + self.builder.due(raw) - self.options.now()))
             if self.stop.is_set():
                 return
-            frame = None if shot is None else self.builder.frame(shot, self.watch.now())
+            frame = None if raw is None else self.builder.frame(raw, self.options.now())
             if frame is None:
-                if self.watch.now() - latest > self.watch.stall_after:
+                if self.options.now() - latest > self.options.stall_after:
                     raise SourceError(
-                        f"lost {self.address.shown}: no frame for {self.watch.stall_after:g} s"
+                        f"lost {self.address.shown}: no frame for {self.options.stall_after:g} s"
                     )
                 continue
             latest = frame.time

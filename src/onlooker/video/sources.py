@@ -1,11 +1,10 @@
-"""Where frames come from: cameras, videos, folders, addresses, several at once.
+"""Open cameras, videos, folders and addresses, one or several, as one stream of frames.
 
-A live source (a camera, an address) is read in its own thread into a short queue; whoever is too
-slow loses the oldest frames, and they are counted. A file or a folder is replayed: nothing is
-ever dropped. A stream that dies is noticed and opened again; a file that ends, ends.
+A live source (a camera, an address) is read in its own thread into a short queue; a reader that is
+too slow loses the oldest frames, and they are counted. A file or a folder is replayed: nothing is
+ever dropped. A live source that fails is opened again; a recording has an end.
 """
 
-import dataclasses
 import heapq
 import math
 import time
@@ -16,52 +15,13 @@ from onlooker.core.errors import BadValue
 from onlooker.video.addresses import Kind, Source, SourceError, addresses_of
 from onlooker.video.decoding import FrameBuilder, FrameCounts, OpenedSource, open_source
 from onlooker.video.image_files import MAX_PIXELS
-from onlooker.video.live import CameraReader, FrameQueue, LiveOptions
+from onlooker.video.live import CameraReader, FrameQueue, FrameStream, LiveOptions
 from onlooker.vision.types import Frame
 
 LIVE = (Kind.CAMERA, Kind.STREAM, Kind.SIMULATED)
-"""What has no end of its own."""
+"""Kinds of source that have no end."""
 
 __all__ = ["FrameCounts", "SourceError", "FrameStream", "frames_from"]
-
-
-class FrameStream(Iterator[Frame]):
-    """Frames of one or several cameras: replayed ones by their time, live ones as they come."""
-
-    def __init__(
-        self, builders: list[FrameBuilder], replay: Iterator[Frame], live: FrameQueue
-    ) -> None:
-        self._builders = builders
-        self._replay: Iterator[Frame] | None = replay
-        self._live = live
-        self._closed = False
-
-    @property
-    def cameras(self) -> tuple[str, ...]:
-        """Their names, in the order the sources were given."""
-        return tuple(builder.camera for builder in self._builders)
-
-    @property
-    def counts(self) -> dict[str, FrameCounts]:
-        """What became of the frames so far, by camera. Still there when the block has ended."""
-        return {builder.camera: dataclasses.replace(builder.counts) for builder in self._builders}
-
-    def __next__(self) -> Frame:
-        while not self._closed:
-            frame = self._live.take(wait=self._replay is None)
-            if frame is not None:
-                return frame
-            if self._replay is None:
-                break
-            frame = next(self._replay, None)
-            if frame is not None:
-                return frame
-            self._replay = None
-        raise StopIteration
-
-    def close(self) -> None:
-        """Hand out no more frames; leaving the block does it."""
-        self._closed = True
 
 
 @contextmanager
@@ -76,24 +36,24 @@ def frames_from(
     max_pixels: int = MAX_PIXELS,
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[FrameStream]:
-    """Frames of cameras and recordings; everything is released however the block ends.
+    """Frames of cameras and recordings; everything is closed however the block ends.
 
     A source is `0` (a camera of this computer), `video.mp4`, a folder of pictures or a pattern
     such as `'*.jpg'` (in natural order), or an `rtsp://`, `rtsps://`, `http://` or `https://`
     address. `simulated:V1` (or V2, VO) is the built-in camera, which never ends. `door=0` gives
-    the camera a name; otherwise it is called after the address, without what may be a secret.
-    What cannot be opened is a SourceError at once.
+    the camera a name; otherwise the name is made from the address, without what may be secret.
+    A source that cannot be opened raises a SourceError at once.
 
     live: None reads cameras and addresses live and replays the rest. False replays everything:
         nothing is dropped, and a lost stream is an error. True plays recordings at their own
-        pace as if they were cameras.
-    fps: of pictures in a folder, and of videos without times.
+        speed as if they were cameras.
+    fps: frames per second of pictures in a folder, and of videos without times.
     stall_after: seconds without a frame after which a camera counts as lost.
     reconnect_after: pauses in seconds before it is opened again; the last one repeats.
     retry_first: whether to keep trying a live source that cannot be opened at the start.
-    queue_size: frames of each live camera that may wait.
-    max_pixels: of a frame; larger ones are refused before they are unpacked.
-    clock: seconds that never go back, for the times of live frames.
+    queue_size: how many frames of each live camera may wait.
+    max_pixels: size of the largest frame; larger ones are refused before they are decoded.
+    clock: a monotonic clock in seconds, for the times of live frames.
 
     >>> from tempfile import TemporaryDirectory
     >>> from pathlib import Path
@@ -110,7 +70,7 @@ def frames_from(
     if not reconnect_after:
         raise BadValue("reconnect_after needs one pause at least, for example (1.0,)")
     addresses = addresses_of(sources)
-    watch = LiveOptions(stall_after, reconnect_after, retry_first, max_pixels, clock, clock())
+    options = LiveOptions(stall_after, reconnect_after, retry_first, max_pixels, clock, clock())
     queue = FrameQueue(int(queue_size))
     builders = [FrameBuilder(address.camera, FrameCounts(), 1 / fps) for address in addresses]
     replayed = []
@@ -118,7 +78,7 @@ def frames_from(
         stack.callback(queue.close)
         for address, builder in zip(addresses, builders, strict=True):
             if live if live is not None else address.kind in LIVE:
-                queue.readers.append(CameraReader(address, watch, queue, builder))
+                queue.readers.append(CameraReader(address, options, queue, builder))
                 queue.readers[-1].start()
             else:
                 source = open_source(
@@ -135,8 +95,8 @@ def frames_from(
 
 
 def _replay(source: OpenedSource, builder: FrameBuilder) -> Iterator[Frame]:
-    for shot in source.shots:
-        frame = None if shot is None else builder.frame(shot)
+    for raw in source.raw_frames:
+        frame = None if raw is None else builder.frame(raw)
         if frame is not None:
             builder.counts.frames += 1
             yield frame
