@@ -4,6 +4,7 @@ Names from videos are learned with the real detector and features, from simulate
 """
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 import cv2
@@ -12,6 +13,7 @@ import pytest
 
 from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
 from onlooker.core.similarity import Euclidean, squared_distances
+from onlooker.home.home import Home
 from onlooker.recognition import enrolment
 from onlooker.recognition.recognizer import FaceRecognizer
 from onlooker.simulation.filming import Truth
@@ -144,6 +146,78 @@ def test_other_features_than_the_learner_knows_are_refused():
     learner = OnlineHarmonicLearner(HeatKernel(0.03, 1e-4), features="pixels")
     with pytest.raises(OnlookerError, match=r"'pixels'.*'grey'"):
         FaceRecognizer(learner, FINDER)
+
+
+# ---- around a home
+
+
+class Cards:
+    """Strangers on paper."""
+
+    def __init__(self):
+        self.met_faces = []
+
+    def met(self, vector, *, camera, frame, picture, quality):
+        self.met_faces.append((camera, frame, picture()[:4], quality))
+        return len(self.met_faces)
+
+
+@pytest.fixture
+def home(tmp_path):
+    learner = partial(OnlineHarmonicLearner, HeatKernel(0.03, 1e-4), features="grey")
+    with Home(tmp_path / "home", new_learner=learner) as opened:
+        opened.teach(np.array([0.4], np.float32), "ana")
+        opened.teach(np.array([0.9], np.float32), "ben")
+        yield opened
+
+
+@pytest.mark.parametrize("one_each", [False, True])
+def test_a_home_gives_the_same_sightings_as_a_learner(home, one_each):
+    learner, durable = (
+        recognizer(one_each=one_each),
+        FaceRecognizer(home, FINDER, one_each=one_each),
+    )
+    greys = np.random.default_rng(0).integers(15, 250, (60, 3))
+    for index, faces in enumerate(greys.tolist()):
+        assert durable.see(frame(index, *faces)) == learner.see(frame(index, *faces))
+    assert len(home.learner) == len(learner.learner) > 4
+
+
+def test_a_home_records_each_name_of_a_track_once(home):
+    watched = FaceRecognizer(home, FINDER)
+    for index in range(5):
+        watched.see(frame(index, 104, 228))
+    rows = home.album.sightings()
+    assert sorted((row.camera, row.frame, row.name) for row in rows) == [
+        ("door", 0, "ana"),
+        ("door", 0, "ben"),
+    ]
+
+
+def test_faces_that_a_home_does_not_know_go_to_the_strangers(home):
+    cards = Cards()
+    watched = FaceRecognizer(home, FINDER, strangers=cards)
+    known, unknown, poor = watched.recognize(frame(0, 104, 190, 20)).faces
+    assert (known.card, unknown.card, poor.card) == (None, 1, None)
+    assert cards.met_faces == [("door", 0, b"\x89PNG", 1600.0)]
+    assert known.vertex in home.vertices().ids
+    assert (unknown.vertex, poor.vertex) == (None, None)
+
+
+def test_a_home_is_not_changed_without_learning(home):
+    cards, before = Cards(), home.sequence
+    watched = FaceRecognizer(home, FINDER, strangers=cards)
+    assert [seen.name for seen in watched.see(frame(0, 104, 190), learn=False)] == ["ana", None]
+    assert (home.sequence, cards.met_faces) == (before, [])
+
+
+def test_votes_from_before_a_correction_do_not_count():
+    watched = recognizer()
+    for index in range(5):
+        watched.see(frame(index, 104))
+    watched.clear_votes()
+    (seen,) = watched.see(frame(5, 190))
+    assert seen.name is None
 
 
 def save(path, *faces):
