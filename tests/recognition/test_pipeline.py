@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from onlooker import Prediction
-from onlooker.recognition import pipeline as tallies
-from onlooker.recognition.pipeline import Display, Summary, run, undisturbed
+from onlooker.recognition import pipeline as pipeline
+from onlooker.recognition.pipeline import Display, RunSummary, deferred_signals, run
 from onlooker.recognition.sinks import AnnotatedVideo, Callback, JsonLines, SinkClosed
 from onlooker.vision.types import FaceBox, Frame, Refusal, Sighting
 
@@ -80,12 +80,12 @@ def test_a_track_that_loses_its_name_is_a_stranger():
 
 
 def test_tracks_are_counted_in_bounded_memory(monkeypatch):
-    monkeypatch.setattr(tallies, "OPEN_TRACKS", 5)
-    tally = tallies.Tally([], lambda: 0.0)
+    monkeypatch.setattr(pipeline, "OPEN_TRACKS", 5)
+    counter = pipeline.RunCounter([], lambda: 0.0)
     for track in range(100):
-        tally.add([sighting(track)])
-    assert tally.summary().strangers == 100
-    assert len(tally._nameless) == 5
+        counter.add([sighting(track)])
+    assert counter.summary().strangers == 100
+    assert len(counter._nameless) == 5
 
 
 def test_sinks_are_called_in_order_between_opening_and_closing():
@@ -119,10 +119,10 @@ def test_an_empty_run_has_a_summary():
     assert run([], Recognizer(), clock=lambda: 0.0).rate == 0
 
 
-def test_progress_is_told_after_every_frame():
-    told = []
-    run(frames(3), Recognizer(), progress=told.append)
-    assert [counts.frames for counts in told] == [1, 2, 3]
+def test_progress_is_shown_after_every_frame():
+    summaries = []
+    run(frames(3), Recognizer(), progress=summaries.append)
+    assert [counts.frames for counts in summaries] == [1, 2, 3]
 
 
 # ---- the ends that are no errors
@@ -171,7 +171,7 @@ def test_a_second_signal_does_not_wait():
     steps = []
 
     def impatient():
-        with undisturbed():
+        with deferred_signals():
             for step in range(3):
                 steps.append(step)
                 signal.raise_signal(signal.SIGINT)
@@ -196,7 +196,7 @@ def test_a_sink_nobody_reads_ends_the_run():
             raise SinkClosed("gone")
 
     counts = run(frames(9), Recognizer(), [Callback(gone)])
-    assert (counts.frames, counts.ended) == (5, "nobody reads")
+    assert (counts.frames, counts.ended) == (5, "output closed")
 
 
 # ---- errors
@@ -238,7 +238,7 @@ def test_json_lines_of_a_run():
     run(
         frames(2), Recognizer([sighting(1, "ana")], [sighting(1), sighting(2)]), [JsonLines(stream)]
     )
-    names = [json.loads(line)["name"] for line in stream.getvalue().splitlines()]
+    names = [json.loads(row)["name"] for row in stream.getvalue().splitlines()]
     assert names == ["ana", None, None]
 
 
@@ -248,14 +248,14 @@ def shown(*, terminal):
         Console(file=stream, force_terminal=terminal, width=100, _environ={"TERM": "xterm"})
     ) as display:
         for count in itertools.chain([1], range(100, 2000, 100)):
-            display(Summary(frames=count, faces=1, named={"ana": 1}, strangers=2, vertices=1234))
+            display(RunSummary(frames=count, faces=1, named={"ana": 1}, strangers=2, vertices=1234))
     return stream.getvalue()
 
 
 def test_the_display_shows_the_counts_on_a_terminal():
-    line = shown(terminal=True)
+    text = shown(terminal=True)
     for words in ("1,900 frames", "1 face ", "1 person", "2 strangers", "1,234 vertices", "/s"):
-        assert words in line
+        assert words in text
 
 
 def test_the_display_is_silent_elsewhere():

@@ -65,7 +65,7 @@ def written(sightings):
     stream = io.StringIO()
     with JsonLines(stream) as sink:
         sink(frame(7), sightings)
-    return [json.loads(line) for line in stream.getvalue().splitlines()]
+    return [json.loads(row) for row in stream.getvalue().splitlines()]
 
 
 def rows(path):

@@ -1,4 +1,4 @@
-"""Bandwidth and cutoff from strangers: the paper's rule, and a rate that is kept."""
+"""Bandwidth and cutoff from strangers: the paper's rule, and a rate that is used."""
 
 from math import exp, log, sqrt
 
@@ -50,8 +50,8 @@ def promised(gaps, reach, vertices):
 def test_hardly_any_pair_of_strangers_is_more_alike_than_the_paper_says(seed, count, length):
     crowd = crowd_of(seed, count, length)
     chosen = calibrate(crowd, Euclidean(), rate=0.5)
-    kept = np.delete(crowd, chosen.doubles, axis=0)
-    pairs = np.sqrt(squared_distances_of_all(Euclidean(), kept))[np.triu_indices(len(kept), 1)]
+    used = np.delete(crowd, chosen.doubles, axis=0)
+    pairs = np.sqrt(squared_distances_of_all(Euclidean(), used))[np.triu_indices(len(used), 1)]
     alike = np.exp(-0.5 * (pairs / chosen.bandwidth) ** 2) > ALIKE * (1 + 1e-9)
     assert alike.mean() <= PAIRS_ALIKE
     # And it is the largest of two digits, but for rounding.
@@ -107,8 +107,8 @@ def test_the_rate_is_kept_for_strangers_who_were_not_there(rate, vertices):
     assert chosen.rate > 0.5 * rate, "the strangers are enough for this rate"
     shares = []
     for _ in range(40):
-        kept = rng.normal(size=(vertices, 4))
-        squared = ((others[:, None] - kept) ** 2).sum(axis=2)
+        used = rng.normal(size=(vertices, 4))
+        squared = ((others[:, None] - used) ** 2).sum(axis=2)
         shares.append((squared < reach_of(chosen) ** 2).any(axis=1).mean())
     assert np.mean(shares) == pytest.approx(chosen.rate, rel=0.25)
 

@@ -160,9 +160,9 @@ def test_a_view_of_a_frame_will_do_and_is_not_changed(detector):
     wide = wall(480, 1280)
     hang(wide, orl_face(1), 400, 100)
     view = wide[:, ::2][::-1][::-1]
-    kept = view.copy()
-    assert detector(view) == detector(kept)
-    np.testing.assert_array_equal(view, kept)
+    copy = view.copy()
+    assert detector(view) == detector(copy)
+    np.testing.assert_array_equal(view, copy)
 
 
 @pytest.mark.parametrize("size", [320, None])

@@ -195,7 +195,7 @@ def test_a_model_without_a_recipe(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "other", "words"),
+    ("row", "other", "words"),
     [
         ('colour = "rgb"', 'colour = "grey"', "colour must be 'rgb' or 'bgr', got 'grey'"),
         ('colour = "rgb"', "", "lacks colour"),
@@ -213,9 +213,9 @@ def test_a_model_without_a_recipe(tmp_path):
         ('name = "blocks"', 'name = " "', "name must be a text"),
     ],
 )
-def test_recipes_that_are_none(tmp_path, line, other, words):
+def test_recipes_that_are_none(tmp_path, row, other, words):
     path = tmp_path / "recipe.toml"
-    path.write_text(RECIPE.replace(line, other))
+    path.write_text(RECIPE.replace(row, other))
     with pytest.raises(ModelError, match=words):
         read_recipe(path)
 

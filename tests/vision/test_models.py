@@ -18,7 +18,7 @@ from onlooker.vision.download import DownloadError
 from onlooker.vision.models import (
     REGISTRY,
     SFACE,
-    Model,
+    EmbeddingModel,
     ModelError,
     fetch,
     find_model,
@@ -32,7 +32,7 @@ GOOD = replace(SFACE, name="tiny", bytes=len(CONTENT), sha256=hashlib.sha256(CON
 
 @dataclass
 class Server:
-    """What the next requests will meet, and what they asked for."""
+    """What the next requests will meet, and what they ranges_requested for."""
 
     address: str = ""
     content: bytes = CONTENT
@@ -41,9 +41,9 @@ class Server:
     cut_after: int | None = None
     status: int | None = None
     location: str = ""
-    asked: list[str | None] = field(default_factory=list)
+    ranges_requested: list[str | None] = field(default_factory=list)
 
-    def model(self, **changes: object) -> Model:
+    def model(self, **changes: object) -> EmbeddingModel:
         return replace(GOOD, address=f"{self.address}/tiny.onnx", **changes)
 
 
@@ -51,7 +51,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         server: Server = self.server.script
         wanted = self.headers.get("Range")
-        server.asked.append(wanted)
+        server.ranges_requested.append(wanted)
         if server.location and self.path != "/moved":
             self.send_response(302)
             self.send_header("Location", server.location)
@@ -105,7 +105,7 @@ def test_a_model_arrives_whole(server, tmp_path):
 def test_a_model_that_is_here_is_not_fetched_again(server, tmp_path):
     fetch(server.model(), tmp_path)
     fetch(server.model(), tmp_path)
-    assert len(server.asked) == 1
+    assert len(server.ranges_requested) == 1
 
 
 def test_a_damaged_model_is_fetched_again(server, tmp_path):
@@ -121,7 +121,7 @@ def test_after_a_cut_it_goes_on_where_it_was(server, tmp_path, says_length):
     assert left_in(tmp_path) == {"tiny.onnx.part"}
     server.cut_after = None
     assert fetch(server.model(), tmp_path).read_bytes() == CONTENT
-    assert server.asked == [None, "bytes=300000-"]
+    assert server.ranges_requested == [None, "bytes=300000-"]
     assert left_in(tmp_path) == {"tiny.onnx"}
 
 
@@ -129,19 +129,19 @@ def test_a_server_without_ranges_starts_over(server, tmp_path):
     (tmp_path / "tiny.onnx.part").write_bytes(CONTENT[:1000])
     server.ranges = False
     assert fetch(server.model(), tmp_path).read_bytes() == CONTENT
-    assert server.asked == ["bytes=1000-"]
+    assert server.ranges_requested == ["bytes=1000-"]
 
 
 def test_a_part_that_only_lacks_its_name_needs_no_server(server, tmp_path):
     (tmp_path / "tiny.onnx.part").write_bytes(CONTENT)
     fetch(server.model(), tmp_path)
-    assert server.asked == []
+    assert server.ranges_requested == []
 
 
 def test_a_part_longer_than_the_file_is_thrown_away(server, tmp_path):
     (tmp_path / "tiny.onnx.part").write_bytes(CONTENT + b"more")
     assert fetch(server.model(), tmp_path).read_bytes() == CONTENT
-    assert server.asked == [None]
+    assert server.ranges_requested == [None]
 
 
 def test_a_server_with_nothing_to_go_on_with_starts_over(server, tmp_path):
@@ -150,7 +150,7 @@ def test_a_server_with_nothing_to_go_on_with_starts_over(server, tmp_path):
     server.content = b"a pointer, not a model"
     with pytest.raises(DownloadError, match=r"offers 22 bytes where 1,000,003 are expected"):
         fetch(server.model(), tmp_path)
-    assert server.asked == ["bytes=1000-", None]
+    assert server.ranges_requested == ["bytes=1000-", None]
 
 
 def test_a_wrong_checksum_leaves_nothing(server, tmp_path):
@@ -237,7 +237,7 @@ def test_whoever_stops_it_can_go_on(server, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         fetch(server.model(), tmp_path, stop)
     assert fetch(server.model(), tmp_path).read_bytes() == CONTENT
-    assert server.asked[1].startswith("bytes=")
+    assert server.ranges_requested[1].startswith("bytes=")
 
 
 def test_a_folder_that_cannot_be_written(server, tmp_path):
@@ -260,7 +260,7 @@ def test_many_at_once_download_it_once(server, tmp_path):
     with ThreadPoolExecutor(8) as pool:
         paths = list(pool.map(lambda _: fetch(server.model(), tmp_path), range(8)))
     assert {path.read_bytes() for path in paths} == {CONTENT}
-    assert server.asked == [None]
+    assert server.ranges_requested == [None]
 
 
 def test_installed_and_verified(server, tmp_path, monkeypatch):

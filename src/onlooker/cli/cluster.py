@@ -28,7 +28,7 @@ from onlooker.cluster.messages import ClusterError
 from onlooker.cluster.ray_cluster import LocalRay
 
 if TYPE_CHECKING:
-    from onlooker.cluster.camera import CameraState
+    from onlooker.cluster.camera import RemoteCameraStatus
     from onlooker.cluster.coordinator import SiteStatus
     from onlooker.cluster.merging import MissingSite
     from onlooker.web.routes.sites import SiteRow
@@ -254,7 +254,9 @@ def site_row(state: "SiteStatus") -> dict[str, Any]:
     }
 
 
-def site_table(states: "Sequence[SiteStatus]", cameras: "Mapping[str, CameraState | str]") -> Table:
+def site_table(
+    states: "Sequence[SiteStatus]", cameras: "Mapping[str, RemoteCameraStatus | str]"
+) -> Table:
     """All sites, one row each, with the frames their cameras have sent."""
     table = Table(*COLUMNS)
     for state in states:
@@ -274,7 +276,7 @@ def site_table(states: "Sequence[SiteStatus]", cameras: "Mapping[str, CameraStat
     return table
 
 
-def _camera(name: str, number: int, state: "CameraState | str | None") -> str:
+def _camera(name: str, number: int, state: "RemoteCameraStatus | str | None") -> str:
     """A camera with the number of its last batch, and what became of the others."""
     if state is None or isinstance(state, str):
         return f"{name} {number}"

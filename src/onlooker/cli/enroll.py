@@ -19,7 +19,7 @@ from onlooker.cli.options import (
 )
 from onlooker.cli.recognizers import Workshop, everybody_in, somebody
 from onlooker.cli.settings import load_settings
-from onlooker.recognition.pipeline import undisturbed
+from onlooker.recognition.pipeline import deferred_signals
 
 NameArgument = Annotated[
     str | None, typer.Argument(metavar="NAME", help="Who is in the files.", show_default=False)
@@ -81,7 +81,7 @@ def enroll(
     enrol = somebody(name, files or ()) if name else everybody_in(Path(chosen["people"]))
     with Console(stderr=True).status("looking for faces"):  # silent unless it is a terminal
         taught = workshop.teach(learner, enrol)
-    with undisturbed():
+    with deferred_signals():
         learner.save(path)
     labeled = learner.vertices().names
     for who, count in taught.items():

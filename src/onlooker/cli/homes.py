@@ -15,7 +15,7 @@ from onlooker.core.errors import SnapshotError
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.home.home import Home
 from onlooker.home.reopen import learner_like, reopen
-from onlooker.recognition.pipeline import undisturbed
+from onlooker.recognition.pipeline import deferred_signals
 from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import face_distances
 
@@ -38,7 +38,7 @@ def open_existing(home: Path | None) -> Iterator[Home]:
     """A home for the duration of the block, which Ctrl-C does not interrupt; reports problems."""
     folder = home_folder(home)
     learner_like(folder, face_distances())  # fails before a lock is made where no home is
-    with undisturbed(), reopen(folder, face_distances()) as found:
+    with deferred_signals(), reopen(folder, face_distances()) as found:
         yield found
         print_problems(found.problems)
 
@@ -86,7 +86,7 @@ class Keeper:
         if isinstance(error, Exception) and not self._looked:
             return
         if self._path is not None and self._learner.names:
-            with undisturbed():
+            with deferred_signals():
                 self._learner.save(self._path)
 
     def look_at_the_clock(self) -> None:
@@ -95,7 +95,7 @@ class Keeper:
         if self._path is None or self._clock() - self._last < self._seconds:
             return
         try:
-            with undisturbed():
+            with deferred_signals():
                 self._learner.save(self._path)
         except SnapshotError as error:
             print_problem(f"{error}; going on, trying again later")

@@ -7,7 +7,7 @@ from onlooker.cli.settings import Settings
 from onlooker.core.errors import BadValue, Incompatible
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.similarity import HeatKernel
-from onlooker.recognition.pipeline import undisturbed
+from onlooker.recognition.pipeline import deferred_signals
 from onlooker.recognition.recognizer import FaceRecognizer
 from onlooker.vision.finder import FaceFinder
 
@@ -59,7 +59,7 @@ class Workshop:
         new = {place: name for place, name in found.items() if known.get(place) != name}
         vectors = {vector.tobytes(): vector for vector in scratch.vertices().vectors}
         taught = dict.fromkeys(found.values(), 0)
-        with undisturbed():
+        with deferred_signals():
             # Two names at one place are refused: those first, before anything has changed.
             for place in sorted(new, key=lambda place: place not in known):
                 learner.teach(vectors[place], new[place])

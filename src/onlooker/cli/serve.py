@@ -41,7 +41,7 @@ from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.home.home import Home
 from onlooker.home.taught import Register
 from onlooker.recognition.enrolment import Enrolment, EnrolmentFace, people_in
-from onlooker.recognition.pipeline import undisturbed
+from onlooker.recognition.pipeline import deferred_signals
 from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import FaceFinder
 
@@ -195,7 +195,7 @@ def _serve(
     try:
         # A token that was made must be printed, and the code that builds the routes swallows
         # Ctrl-C.
-        with undisturbed():
+        with deferred_signals():
             token, text = Token.in_folder(home, new=new_token)
             guard = Guard(TokenChecker(token), hosts=[host, *allow], public=not is_loopback(host))
             server = Server(

@@ -11,7 +11,7 @@ from onlooker.cli.output import print_row
 from onlooker.home import transfer
 from onlooker.home.backup import back_up
 from onlooker.home.transfer import Export
-from onlooker.recognition.pipeline import undisturbed
+from onlooker.recognition.pipeline import deferred_signals
 from onlooker.vision.finder import face_distances
 
 NewFileArgument = Annotated[
@@ -43,7 +43,7 @@ def import_command(file: FileArgument, home: HomeOption = None) -> None:
 
     Example: onlooker import people.onlooker --home home/
     """
-    with undisturbed():
+    with deferred_signals():
         _print_export(file, transfer.bring(home_folder(home), file, face_distances()))
 
 
@@ -54,7 +54,7 @@ def backup(folder: NewFolderArgument, home: HomeOption = None) -> None:
 
     Example: onlooker backup /mnt/disk/home-monday --home home/
     """
-    with undisturbed():
+    with deferred_signals():
         print_row(
             folder=str(folder), **asdict(back_up(home_folder(home), folder, face_distances()))
         )

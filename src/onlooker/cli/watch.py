@@ -27,7 +27,7 @@ from onlooker.cli.recognizers import Workshop, everybody_in
 from onlooker.cli.settings import Settings, load_settings
 from onlooker.core.errors import BadValue
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.recognition.pipeline import Display, Summary, run
+from onlooker.recognition.pipeline import Display, RunSummary, run
 from onlooker.recognition.recognizer import FaceRecognizer
 from onlooker.recognition.sinks import AnnotatedVideo, CsvFile, JsonLines, Sink
 from onlooker.video.sources import FrameCounts, frames_from
@@ -102,12 +102,12 @@ def watch(
 
 def _watch(
     sources: Sequence[str], chosen: Settings, sinks: Sequence[Sink], *, learn: bool
-) -> tuple[Summary, OnlineHarmonicLearner, Mapping[str, FrameCounts]]:
+) -> tuple[RunSummary, OnlineHarmonicLearner, Mapping[str, FrameCounts]]:
     workshop = Workshop(chosen)
     state = Path(chosen["state"]) if chosen["state"] else None
     learner = workshop.learner(state)
     keeper = Keeper(learner, state if learn else None, 60 * chosen["save_every"], time.monotonic)
-    summary = Summary(vertices=len(learner))
+    summary = RunSummary(vertices=len(learner))
     counts: Mapping[str, FrameCounts] = {}
     with keeper:
         try:
@@ -120,7 +120,7 @@ def _watch(
                 show = None if sys.stdout.isatty() else stack.enter_context(Display())
                 recognizer = _Watching(workshop.recognizer(learner), learn=learn)
 
-                def after_each_frame(summary: Summary) -> None:
+                def after_each_frame(summary: RunSummary) -> None:
                     keeper.look_at_the_clock()
                     if show is not None:
                         show(summary)
@@ -149,7 +149,7 @@ class _Watching:
         return self._recognizer.see(frame, learn=self._learn)
 
 
-def _tell(summary: Summary, learner: OnlineHarmonicLearner, state: str | None) -> None:
+def _tell(summary: RunSummary, learner: OnlineHarmonicLearner, state: str | None) -> None:
     """The summary, for people."""
     named = (
         ", ".join(f"{one_line(name)} {count}" for name, count in summary.named.items()) or "nobody"

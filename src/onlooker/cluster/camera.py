@@ -1,4 +1,4 @@
-"""A camera at its machine: frames become vectors there, and only vectors travel to the site."""
+"""A camera at its own machine: frames become vectors there, and only vectors travel to the site."""
 
 import threading
 from collections.abc import Callable
@@ -19,11 +19,11 @@ RETRY_AFTER = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class CameraState:
+class RemoteCameraStatus:
     """What became of a camera's frames and faces.
 
     >>> frames, sent = FrameCounts(frames=3), SenderCounts(acknowledged=2)
-    >>> CameraState("door", frames, sent, faces=2, ended=True).faces
+    >>> RemoteCameraStatus("door", frames, sent, faces=2, ended=True).faces
     2
     """
 
@@ -37,36 +37,36 @@ class CameraState:
 
 
 class CameraLoop:
-    """Reads a camera in a thread and sends what it sees.
+    """Reads a camera in a thread and sends the vector of every good face.
 
     A recording that was interrupted goes on where the site's knowledge of it ends: the same file
     gives the same faces under the same numbers, and those before are left out.
     """
 
     def __init__(
-        self, camera: CameraConfig, finder: FaceFinder, line: Callable[[], Transport]
+        self, camera: CameraConfig, finder: FaceFinder, connect: Callable[[], Transport]
     ) -> None:
         self._camera, self._finder = camera, finder
         self._counts, self._faces, self._problem = FrameCounts(), 0, ""
-        self._live, self._line = self._is_live(), line
-        self._sender = Sender(camera.name, line, live=self._live)
+        self._live, self._connect = self._is_live(), connect
+        self._sender = Sender(camera.name, connect, live=self._live)
         self._ending = threading.Event()
         self._stream: FrameStream | None = None
         self._thread = threading.Thread(target=self._run, name=camera.name, daemon=True)
         self._thread.start()
 
-    def state(self) -> CameraState:
-        """How far it is."""
+    def state(self) -> RemoteCameraStatus:
+        """What has been read and sent so far."""
         stream = self._stream
         if stream is not None:
             self._counts = stream.counts[self._camera.name]
         ended = not self._thread.is_alive()
-        return CameraState(
+        return RemoteCameraStatus(
             self._camera.name, self._counts, self._sender.sent, self._faces, ended, self._problem
         )
 
-    def end(self, timeout: float = 20.0) -> CameraState:
-        """Stop reading, deliver what was read."""
+    def end(self, timeout: float = 20.0) -> RemoteCameraStatus:
+        """Stop reading, and send what was read."""
         self._ending.set()
         self._thread.join(timeout)
         return self.state()
@@ -74,13 +74,13 @@ class CameraLoop:
     def _is_live(self) -> bool:
         try:
             (address,) = addresses_of([f"{self._camera.name}={self._camera.source}"])
-        except OnlookerError as error:  # told by `state`, not by an actor that cannot be made
+        except OnlookerError as error:  # reported by `state`: an actor must be constructible
             self._problem = str(error)
             return False
         return address.kind in (Kind.CAMERA, Kind.STREAM)
 
     def _run(self) -> None:
-        """A recording ends with what is wrong; a live camera goes on trying until it is ended."""
+        """A recording ends at the first error; a live camera goes on trying until it is ended."""
         while not self._problem or self._live:
             try:
                 self._watch()
@@ -94,7 +94,7 @@ class CameraLoop:
             if not self._live or self._ending.wait(RETRY_AFTER):
                 break
             self._sender.abandon()
-            self._sender = Sender(self._camera.name, self._line, live=True)
+            self._sender = Sender(self._camera.name, self._connect, live=True)
         self._sender.abandon()
 
     def _watch(self) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import ray
 
-from onlooker.cluster.camera import CameraLoop, CameraState
+from onlooker.cluster.camera import CameraLoop, RemoteCameraStatus
 from onlooker.cluster.config import CameraConfig, Config
 from onlooker.cluster.messages import ClusterError
 from onlooker.cluster.ray_site import NAMESPACE, RayTransport, result_of
@@ -19,11 +19,11 @@ class CameraActor:
     def __init__(self, camera: CameraConfig, site: str, finder: FaceFinder) -> None:
         self._loop = CameraLoop(camera, finder, lambda: RayTransport(site))
 
-    def state(self) -> CameraState:
+    def state(self) -> RemoteCameraStatus:
         """How far it is."""
         return self._loop.state()
 
-    def end(self) -> CameraState:
+    def end(self) -> RemoteCameraStatus:
         """Stop."""
         return self._loop.end()
 
@@ -48,14 +48,16 @@ def _camera_actor(camera: str) -> str:
     return f"camera {camera}"
 
 
-def camera_statuses(cameras: list[str], timeout: float = 5.0) -> dict[str, CameraState | str]:
+def camera_statuses(
+    cameras: list[str], timeout: float = 5.0
+) -> dict[str, RemoteCameraStatus | str]:
     """How each camera is; a text: why it cannot be told."""
     asked: dict[str, Any] = {}
     for camera in cameras:
         with suppress(ValueError):
             handle = ray.get_actor(_camera_actor(camera), NAMESPACE)
             asked[camera] = handle.state.remote()
-    found: dict[str, CameraState | str] = dict.fromkeys(cameras, "not up")
+    found: dict[str, RemoteCameraStatus | str] = dict.fromkeys(cameras, "not up")
     for camera, reference in asked.items():
         try:
             found[camera] = result_of(reference, timeout)

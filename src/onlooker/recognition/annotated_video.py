@@ -1,4 +1,4 @@
-"""Annotated video files: what the recognizer saw, to be watched."""
+"""Annotated video files: every frame with a box and a name on each face."""
 
 import math
 import re
@@ -26,15 +26,15 @@ ENCODERS = {
 }
 """In order of preference, with the settings of each."""
 TICK = Fraction(1, 1000)
-"""Of the clock in the file; MPEG-4 has no room for one that is much finer."""
+"""Seconds between two ticks of the clock in the file; MPEG-4 allows none that is much finer."""
 SMALLEST = 16
 """Pixels a side; encoders refuse less."""
 
 
 class AnnotatedVideo:
-    """A video with a box and a name on each face; replaces the file, closes it whatever happens.
+    """A sink that writes a video; replaces the file, and closes it whatever happens.
 
-    Frames are shown at their own times, so that a camera of any rate plays at life's speed;
+    Frames are shown at their own times, so that a camera of any rate plays at its real speed;
     where times do not advance, a frame lasts 1 / rate seconds. The first frame decides the size,
     others are fitted into it. Each camera gets a file: the first one `path` itself, the others
     the camera's name after it (`seen.mp4`, `seen-garden.mp4`).
@@ -55,7 +55,7 @@ class AnnotatedVideo:
 
     def __enter__(self) -> Self:
         self._stack, self._recordings = ExitStack(), {}
-        self._spare = self._open(self.path)  # what cannot be written is said before the first frame
+        self._spare = self._open(self.path)  # what cannot be written fails before the first frame
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -78,7 +78,7 @@ class AnnotatedVideo:
         return recording
 
     def _path(self, camera: str) -> Path:
-        """Beside the first; cameras may be called anything, files may not."""
+        """Beside the first; a camera's name may hold anything, a file's may not."""
         word = re.sub(r"[^\w.-]+", "_", camera)[:80] or "camera"
         path, number = self.path.with_stem(f"{self.path.stem}-{word}"), 2
         while path in self.paths.values():
@@ -92,7 +92,7 @@ class _Recording:
 
     def __init__(self, path: Path, rate: float) -> None:
         self.path = path
-        self._lasting = max(1, round(1000 / rate))
+        self._frame_ticks = max(1, round(1000 / rate))
         self._rate = Fraction(rate).limit_denominator(1001)
         self._stream: VideoStream | None = None
         self._size = (0, 0)
@@ -143,7 +143,7 @@ class _Recording:
     def _next_tick(self, time: float) -> int:
         passed = time - self._start
         tick = round(passed * 1000) if math.isfinite(passed) else self._tick
-        self._tick = tick if tick > self._tick else self._tick + self._lasting
+        self._tick = tick if tick > self._tick else self._tick + self._frame_ticks
         return self._tick
 
 

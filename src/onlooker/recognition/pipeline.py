@@ -1,8 +1,7 @@
-"""From a source through the recognizer to the sinks, and what came of it.
+"""A run: every frame of a source through the recognizer to the sinks, then a summary.
 
-What a run has come to: frames, faces, people, strangers, vertices and seconds.
-
-How a run is going, in one line on the terminal.
+While it runs, counts can be shown on the terminal; it can be interrupted at any time without
+leaving a step of the learner half done.
 """
 
 import signal
@@ -24,17 +23,17 @@ from onlooker.recognition.sinks import Sink, SinkClosed
 from onlooker.vision.types import Frame, Sighting
 
 OPEN_TRACKS = 1000
-"""Tracks that are remembered; who has not been seen for so many others does not come back."""
+"""Tracks that are remembered; one that was not seen for so many others does not come back."""
 
-Ended = Literal["finished", "interrupted", "nobody reads"]
+Ended = Literal["finished", "interrupted", "output closed"]
 Stage = Literal["read", "recognize", "write"]
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """What a run has come to, so far or at its end.
+class RunSummary:
+    """Counts and seconds of a run, so far or at its end.
 
-    >>> Summary(frames=50, seconds={"read": 1.5, "recognize": 0.5, "write": 0.0}).rate
+    >>> RunSummary(frames=50, seconds={"read": 1.5, "recognize": 0.5, "write": 0.0}).rate
     25.0
     """
 
@@ -45,10 +44,10 @@ class Summary:
     named: Mapping[str, int] = field(default_factory=dict)
     """For each person, how many faces were announced by that name."""
     strangers: int = 0
-    """Tracks without a name, though the learner was asked."""
+    """Tracks without a name although their face was good enough."""
     vertices: int = 0
     seconds: Mapping[Stage, float] = field(default_factory=dict)
-    """Waiting for frames, recognizing, and in the sinks."""
+    """Waiting for frames, recognizing, and writing to the sinks."""
     ended: Ended = "finished"
 
     @property
@@ -58,15 +57,15 @@ class Summary:
         return self.frames / seconds if seconds else 0.0
 
 
-class Tally:
-    """Counts what was seen, in bounded memory."""
+class RunCounter:
+    """Counts frames, faces and seconds, in bounded memory."""
 
     def __init__(self, learner: Sized, clock: Callable[[], float]) -> None:
         self._learner, self._clock = learner, clock
         self._frames = self._faces = self._refused = self._strangers = 0
         self._named: Counter[str] = Counter()
         self._nameless: OrderedDict[int, bool] = OrderedDict()
-        """Of each recent track, least recent first: is it without a name, though asked about?"""
+        """Of each recent track, least recent first: is it without a name, although good enough?"""
         self._seconds: dict[Stage, float] = {"read": 0.0, "recognize": 0.0, "write": 0.0}
         self.ended: Ended = "finished"
 
@@ -91,19 +90,18 @@ class Tally:
             self._follow(sighting)
 
     def _follow(self, sighting: Sighting) -> None:
-        """A track has the name it was last called; a refused face says nothing new."""
+        """A track has the name of its last sighting; a refused face says nothing new."""
         before = self._nameless.pop(sighting.track, False)
-        asked = sighting.refusal is None
-        nameless = sighting.name is None if asked else before
+        nameless = sighting.name is None if sighting.refusal is None else before
         self._strangers += nameless - before
         self._nameless[sighting.track] = nameless
         if len(self._nameless) > OPEN_TRACKS:
             self._nameless.popitem(last=False)
 
-    def summary(self) -> Summary:
-        """What it has come to."""
+    def summary(self) -> RunSummary:
+        """The counts so far."""
         counts = self._frames, self._faces, self._refused, dict(self._named), self._strangers
-        return Summary(*counts, len(self._learner), dict(self._seconds), self.ended)
+        return RunSummary(*counts, len(self._learner), dict(self._seconds), self.ended)
 
 
 class Recognizer(Protocol):
@@ -111,7 +109,7 @@ class Recognizer(Protocol):
 
     @property
     def learner(self) -> Sized:
-        """What grows."""
+        """What it has learned; its size is the number of vertices."""
 
     def see(self, frame: Frame, /) -> Sequence[Sighting]:
         """Every face in a frame."""
@@ -122,65 +120,65 @@ def run(
     recognizer: Recognizer,
     sinks: Sequence[Sink] = (),
     *,
-    progress: Callable[[Summary], object] | None = None,
+    progress: Callable[[RunSummary], object] | None = None,
     clock: Callable[[], float] = time.perf_counter,
-) -> Summary:
-    """Show every frame to the recognizer and tell the sinks, in their order.
+) -> RunSummary:
+    """Show every frame to the recognizer, and its sightings to the sinks, in their order.
 
     The sinks are opened before the first frame is asked for and closed whatever happens. Ctrl-C
     ends the run as the end of the frames does, between two steps of the learner, never within
-    one; so does a sink that nobody reads any more. For SIGTERM to do the same, call
+    one; so does a sink whose reader has gone. For SIGTERM to do the same, call
     `signal.signal(signal.SIGTERM, signal.default_int_handler)` first. A second Ctrl-C does not
     wait.
     """
-    tally = Tally(recognizer.learner, clock)
+    counter = RunCounter(recognizer.learner, clock)
     try:
-        with _opened(sinks, tally):
-            _watch(frames, recognizer, sinks, tally, progress)
+        with _opened(sinks, counter):
+            _watch(frames, recognizer, sinks, counter, progress)
     except KeyboardInterrupt:
-        tally.ended = "interrupted"
+        counter.ended = "interrupted"
     except SinkClosed:
-        tally.ended = "nobody reads"
-    return tally.summary()
+        counter.ended = "output closed"
+    return counter.summary()
 
 
 def _watch(
     frames: Iterable[Frame],
     recognizer: Recognizer,
     sinks: Sequence[Sink],
-    tally: Tally,
-    progress: Callable[[Summary], object] | None,
+    counter: RunCounter,
+    progress: Callable[[RunSummary], object] | None,
 ) -> None:
     source = iter(frames)
     while True:
-        with tally.timed("read"):
+        with counter.timed("read"):
             frame = next(source, None)
         if frame is None:
             return
-        with tally.timed("recognize"), undisturbed():
+        with counter.timed("recognize"), deferred_signals():
             sightings = recognizer.see(frame)
-            tally.add(sightings)
-        with tally.timed("write"):
+            counter.add(sightings)
+        with counter.timed("write"):
             for sink in sinks:
                 sink(frame, sightings)
         if progress is not None:
-            progress(tally.summary())
+            progress(counter.summary())
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def deferred_signals() -> Iterator[None]:
     """Ctrl-C and SIGTERM wait for the end of the block, unless they come twice.
 
-    Only where somebody handles them, and only in the main thread: no other one is interrupted.
+    Only signals that have a handler, and only in the main thread: no other one is interrupted.
 
     >>> try:
-    ...     with undisturbed():
+    ...     with deferred_signals():
     ...         signal.raise_signal(signal.SIGINT)
     ...         print("done")
     ... except KeyboardInterrupt:
-    ...     print("and now out")
+    ...     print("interrupted")
     done
-    and now out
+    interrupted
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -209,7 +207,7 @@ def undisturbed() -> Iterator[None]:
 
 
 @contextmanager
-def _opened(sinks: Sequence[Sink], tally: Tally) -> Iterator[None]:
+def _opened(sinks: Sequence[Sink], counter: RunCounter) -> Iterator[None]:
     with ExitStack() as opening:
         for sink in sinks:
             opening.enter_context(sink)
@@ -217,17 +215,18 @@ def _opened(sinks: Sequence[Sink], tally: Tally) -> Iterator[None]:
     try:
         yield
     finally:
-        with tally.timed("write"), undisturbed():
+        with counter.timed("write"), deferred_signals():
             stack.__exit__(*sys.exc_info())
 
 
 class Display:
-    """Hand it to `run` as progress; on stderr, and silent unless that is a terminal.
+    """The progress of a run on stderr; shows nothing unless that is a terminal.
 
-    Sightings written to the same terminal would run through it: leave it out then.
+    Hand it to `run` as progress, unless sightings are written to the same terminal: they would
+    run through it.
 
     >>> with Display() as display:
-    ...     display(Summary(frames=3, faces=2))
+    ...     display(RunSummary(frames=3, faces=2))
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -241,7 +240,7 @@ class Display:
             redirect_stdout=False,  # it may be a pipe with sightings
             disable=not console.is_terminal,
         )
-        self._task = self._progress.add_task("", total=None, summary=Summary())
+        self._task = self._progress.add_task("", total=None, summary=RunSummary())
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -255,24 +254,24 @@ class Display:
     ) -> None:
         self._progress.stop()
 
-    def __call__(self, summary: Summary) -> None:
+    def __call__(self, summary: RunSummary) -> None:
         """Show the newest counts."""
         self._progress.update(self._task, completed=summary.frames, summary=summary)
 
 
 class _Counts(ProgressColumn):
-    """The counts, and the rate of the last half minute."""
+    """The counts, and the frames per second of the last half minute."""
 
     def render(self, task: Task) -> Text:
-        summary: Summary = task.fields["summary"]
+        summary: RunSummary = task.fields["summary"]
         rate = task.finished_speed or task.speed or summary.rate
         return Text(
-            f"{_many(summary.frames, 'frame')} ({rate:.1f}/s)  {_many(summary.faces, 'face')}  "
-            f"{_many(len(summary.named), 'person', 'people')}  "
-            f"{_many(summary.strangers, 'stranger')}  "
-            f"{_many(summary.vertices, 'vertex', 'vertices')}"
+            f"{_count(summary.frames, 'frame')} ({rate:.1f}/s)  {_count(summary.faces, 'face')}  "
+            f"{_count(len(summary.named), 'person', 'people')}  "
+            f"{_count(summary.strangers, 'stranger')}  "
+            f"{_count(summary.vertices, 'vertex', 'vertices')}"
         )
 
 
-def _many(count: int, one: str, more: str = "") -> str:
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
+def _count(number: int, one: str, more: str = "") -> str:
+    return f"{number:,} {one if number == 1 else more or one + 's'}"

@@ -17,7 +17,7 @@ __all__ = ["AnnotatedVideo", "Callback", "CsvFile", "JsonLines", "Sink", "SinkCl
 
 
 class SinkClosed(OnlookerError):
-    """Whoever read from a sink has gone away: no error, but no reason to go on either."""
+    """The reader of a sink has gone away: no error, but no reason to go on either."""
 
 
 class Sink(Protocol):
@@ -28,13 +28,13 @@ class Sink(Protocol):
     def __exit__(self, *error: Any) -> bool | None: ...
 
     def __call__(self, frame: Frame, sightings: Sequence[Sighting], /) -> None:
-        """Take note of one frame."""
+        """Write the sightings of one frame."""
 
 
 def as_record(sighting: Sighting) -> dict[str, Any]:
-    """A sighting as JSON has it. What was not asked or is not a finite number is null.
+    """A sighting as JSON has it; what is unknown or not a finite number is null.
 
-    `name` is what the track is called, `label` what the learner says of this face alone.
+    `name` is that of the track, `label` what the learner says of this face alone.
 
     >>> from onlooker.vision.types import FaceBox, Refusal
     >>> dark = Refusal("too dark", 17.0, 40.0)
@@ -67,7 +67,7 @@ class JsonLines:
     """One line of JSON for each sighting, at once: a reader in a pipe need not wait.
 
     All ASCII: names in any script survive whatever encoding the stream has, and none of them can
-    steer a terminal. The stream stays open, it is not ours.
+    control a terminal. The stream stays open: it belongs to the caller.
 
     >>> import sys
     >>> from onlooker.vision.types import FaceBox
@@ -87,9 +87,9 @@ class JsonLines:
 
     def __call__(self, frame: Frame | None, sightings: Sequence[Sighting]) -> None:
         """Write the lines of one frame."""
-        lines = [json.dumps(as_record(sighting), allow_nan=False) for sighting in sightings]
-        with _somebody_reads(self._stream):
-            self._stream.write("".join(f"{line}\n" for line in lines))
+        rows = [json.dumps(as_record(sighting), allow_nan=False) for sighting in sightings]
+        with _closed_pipe_as_error(self._stream):
+            self._stream.write("".join(f"{row}\n" for row in rows))
             self._stream.flush()
 
 
@@ -133,7 +133,7 @@ class CsvFile:
     def _write(self, rows: Sequence[Sequence[object]]) -> None:
         if self._file is None:
             raise BadValue(f"{self.path} is not open; write to it inside a with block")
-        with _somebody_reads(self._file):
+        with _closed_pipe_as_error(self._file):
             csv.writer(self._file).writerows(rows)
             self._file.flush()
 
@@ -142,7 +142,7 @@ class CsvFile:
         cells |= record["quality"] or {}
         if record["scores"] is not None:
             cells["scores"] = json.dumps(record["scores"], ensure_ascii=False)
-        return [_harmless(cells.get(column)) for column in self.COLUMNS]
+        return [_no_formula(cells.get(column)) for column in self.COLUMNS]
 
 
 class Callback:
@@ -163,7 +163,7 @@ class Callback:
         """Nothing to do."""
 
     def __call__(self, frame: Frame, sightings: Sequence[Sighting]) -> None:
-        """Pass it on."""
+        """Call the function."""
         self._function(frame, sightings)
 
 
@@ -172,7 +172,7 @@ def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _harmless(cell: object) -> object:
+def _no_formula(cell: object) -> object:
     # The second four are the full-width forms of the first.
     if isinstance(cell, str) and cell.lstrip()[:1] in tuple("'=+-@\uff1d\uff0b\uff0d\uff20"):
         return f"'{cell}"
@@ -180,15 +180,15 @@ def _harmless(cell: object) -> object:
 
 
 @contextmanager
-def _somebody_reads(stream: TextIO) -> Iterator[None]:
-    """A closed pipe as SinkClosed; what is left in the buffer goes nowhere, without a word."""
+def _closed_pipe_as_error(stream: TextIO) -> Iterator[None]:
+    """Raise SinkClosed for a closed pipe; what is left in the buffer is discarded silently."""
     try:
         yield
     except BrokenPipeError as error:
-        with suppress(OSError, ValueError):  # a stream without a descriptor has no such trouble
-            nowhere = os.open(os.devnull, os.O_WRONLY)
+        with suppress(OSError, ValueError):  # a stream without a descriptor has no such buffer
+            null = os.open(os.devnull, os.O_WRONLY)
             try:
-                os.dup2(nowhere, stream.fileno())
+                os.dup2(null, stream.fileno())
             finally:
-                os.close(nowhere)
+                os.close(null)
         raise SinkClosed("nobody reads the sightings any more") from error

@@ -1,13 +1,13 @@
-"""Bandwidth and cutoff from faces of strangers: how near may a face be and still be nobody's?
+"""Bandwidth and cutoff from faces of strangers: how near may two faces of different people be?
 
 The bandwidth follows the paper, which chose sigma = 0.025 because the similarity of different
 people is then at most 1e-6 (Section 2.2): we take the sigma at which all but one pair of strangers
 in 6,000 stay below that. It is the paper's value again for its pixels.
 
-The cutoff follows from a rate that is asked for: the chance that a stranger lies within reach of
-at least one of the faces that a full learner keeps. If a share p of all strangers lies within reach
-of somebody, one of n kept faces is near with probability 1 - (1 - p)^n, and the rate is the mean of
-that over all strangers. It is a cautious number: kept faces count as different people.
+The cutoff follows from a given rate: the chance that a stranger lies within reach of at least one
+of the vertices of a full learner. If a share p of all strangers lies within reach of somebody, one
+of n vertices is near with probability 1 - (1 - p)^n, and the rate is the mean of that over all
+strangers. It is a cautious number: all vertices count as different people.
 """
 
 from dataclasses import dataclass
@@ -27,26 +27,28 @@ PAIRS_ALIKE = 1 / 6000
 SAME = 0.02
 """Two faces nearer than this share of the median distance are one picture twice."""
 FEWEST = 20
+"""Different strangers that are needed at least."""
 CURVE = 600
-"""Reaches at which the rate is worked out, most of them where pairs are rare."""
+"""Reaches at which the rate is computed, most of them where pairs are rare."""
 CLOSEST = 5
+"""Nearest pairs that are reported."""
 LEAST_CUTOFF = 1e-300
-"""What the settings take."""
+"""The smallest that the settings accept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """What was chosen, and from what."""
+    """Bandwidth and cutoff, and the figures they were chosen from."""
 
     bandwidth: float
     cutoff: float
     rate: float
-    """Expected of this choice: the share of strangers near to one of the vertices."""
+    """Expected with this choice: the share of strangers near to one of the vertices."""
     least_rate: float
-    """Rates below it cannot be told apart with so few strangers."""
+    """Rates below it cannot be distinguished with so few strangers."""
     strangers: int
     doubles: tuple[int, ...]
-    """Faces that were left out because they are in there twice."""
+    """Faces that were left out because the same picture is given twice."""
     closest: tuple[tuple[float, int, int], ...]
     """The nearest pairs, distance and places: look whether they are really different people."""
     reaches: Floats
@@ -64,7 +66,7 @@ def calibrate(
     """Choose bandwidth and cutoff for a rate of strangers accepted.
 
     strangers: a vector each, of different people; the more the better, hundreds at least.
-    vertices: how many faces the learner keeps when its budget is full.
+    vertices: how many the learner has when its budget is full.
 
     >>> from onlooker.core.similarity import Euclidean
     >>> crowd = np.random.default_rng(0).normal(size=(300, 16))
@@ -76,11 +78,11 @@ def calibrate(
     as_number("vertices", vertices, least=1, whole=True)
     squared = squared_distances_of_all(distance, as_rows(strangers))
     doubles = _doubles(squared)
-    kept = np.setdiff1d(np.arange(len(squared)), doubles)
-    if len(kept) < FEWEST:
-        raise BadValue(f"{len(kept)} different strangers are too few to learn from; give hundreds")
-    gaps = np.sqrt(squared[np.ix_(kept, kept)])
-    rows, columns = np.triu_indices(len(kept), 1)
+    used = np.setdiff1d(np.arange(len(squared)), doubles)
+    if len(used) < FEWEST:
+        raise BadValue(f"{len(used)} different strangers are too few to learn from; give hundreds")
+    gaps = np.sqrt(squared[np.ix_(used, used)])
+    rows, columns = np.triu_indices(len(used), 1)
     order = np.argsort(gaps[rows, columns])
     pairs = gaps[rows, columns][order]
     alike = float(pairs[int(PAIRS_ALIKE * len(pairs))])
@@ -99,10 +101,10 @@ def calibrate(
         cutoff,
         float(_rates(near, reached, vertices)[0]),
         float(rates[rates > 0].min(initial=1.0)),
-        len(kept),
+        len(used),
         tuple(doubles.tolist()),
         tuple(
-            (float(gap), int(kept[rows[at]]), int(kept[columns[at]]))
+            (float(gap), int(used[rows[at]]), int(used[columns[at]]))
             for gap, at in zip(pairs[:CLOSEST], order[:CLOSEST], strict=True)
         ),
         reaches,

@@ -1,4 +1,4 @@
-"""One file from the network: whole, of the stated size and checksum, or not there at all."""
+"""Download one file: whole, with the expected size and checksum, or not at all."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ from onlooker.core.errors import OnlookerError
 from onlooker.core.files import move_into_place
 
 Progress = Callable[[int, int], object]
-"""Called with the bytes that are here and the bytes there will be."""
+"""Called with the number of bytes received and the number of bytes expected."""
 
 CHUNK = 1 << 17
 SILENCE = 30.0
@@ -24,25 +24,25 @@ SILENCE = 30.0
 
 
 class DownloadError(OnlookerError):
-    """A file that did not arrive, or is not the one that was asked for."""
+    """A file that did not arrive, or is not the expected one."""
 
 
 def download(
     address: str, path: Path, *, size: int, sha256: str, progress: Progress | None = None
 ) -> None:
-    """Bring the file at an address to a path, going on where an earlier call was cut off.
+    """Download the file at an address to a path, resuming where an earlier call was cut off.
 
-    What has arrived waits in `path.part` and takes its name only after the checksum. Whoever
-    asks for the same file at the same time waits, and finds it there.
+    What has arrived is in `path.part` and takes its name only after the checksum. Another call for
+    the same file at the same time waits, and finds it there.
     """
     _refuse_unsafe(address)
     part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(path.with_name(path.name + ".lock")):
+        with _locked(path.with_name(path.name + ".lock")):
             if not is_file_with(path, size=size, sha256=sha256):
                 _fill(part, address, size, progress)
-                _refuse_wrong_sum(part, address, sha256)
+                _refuse_wrong_checksum(part, address, sha256)
                 move_into_place(part, path)
     except OSError as error:  # of the disk: those of the network are translated where they occur
         raise DownloadError(f"cannot write {path}: {error.strerror or error}") from error
@@ -62,45 +62,46 @@ def checksum(path: Path) -> str:
 
 
 def _fill(part: Path, address: str, size: int, progress: Progress | None) -> None:
-    """Have exactly `size` bytes in the partial file."""
-    here = part.stat().st_size if part.exists() else 0
-    if here == size:
+    """Download until the partial file has exactly `size` bytes."""
+    received = part.stat().st_size if part.exists() else 0
+    if received == size:
         return
-    response, here = _answer(address, here if here < size else 0)
+    response, received = _resume(address, received if received < size else 0)
     with response:
-        _refuse_other_length(response, address, here, size)
-        with part.open("ab" if here else "wb") as file:
+        _refuse_other_length(response, address, received, size)
+        with part.open("ab" if received else "wb") as file:
             for chunk in _chunks(response, address):
-                here += len(chunk)
-                if here > size:
+                received += len(chunk)
+                if received > size:
                     break
                 file.write(chunk)
                 if progress:
-                    progress(here, size)
+                    progress(received, size)
             file.flush()
             os.fsync(file.fileno())
-    if here > size:
+    if received > size:
         part.unlink()
         raise DownloadError(f"{address} sends more than the {size:,} bytes it should; not kept")
-    if here < size:
+    if received < size:
         raise DownloadError(
-            f"{address} broke off after {here:,} of {size:,} bytes; ask again to go on from there"
+            f"{address} broke off after {received:,} of {size:,} bytes; "
+            "ask again to go on from there"
         )
 
 
-def _answer(address: str, here: int) -> tuple[HTTPResponse, int]:
-    """The server's answer, and the byte it starts from: zero if it cannot go on in the middle."""
-    if here:
-        response = _ask(address, here)
+def _resume(address: str, received: int) -> tuple[HTTPResponse, int]:
+    """The server's response, and the byte it starts from: zero if it cannot resume."""
+    if received:
+        response = _request(address, received)
         if response.status == 200:
             return response, 0
-        if response.headers.get("Content-Range", "").startswith(f"bytes {here}-"):
-            return response, here
+        if response.headers.get("Content-Range", "").startswith(f"bytes {received}-"):
+            return response, received
         response.close()
-    return _ask(address, 0), 0
+    return _request(address, 0), 0
 
 
-def _ask(address: str, start: int) -> HTTPResponse:
+def _request(address: str, start: int) -> HTTPResponse:
     request = Request(address, headers={"User-Agent": "onlooker"})
     if start:
         request.add_header("Range", f"bytes={start}-")
@@ -108,8 +109,8 @@ def _ask(address: str, start: int) -> HTTPResponse:
         response: HTTPResponse = build_opener(_SameScheme).open(request, timeout=SILENCE)
     except HTTPError as error:
         error.close()
-        if error.code == 416 and start:  # nothing there to go on with
-            return _ask(address, 0)
+        if error.code == 416 and start:  # there is nothing to resume
+            return _request(address, 0)
         raise DownloadError(f"{address} answers {error.code} {error.reason}") from error
     except (OSError, HTTPException) as error:
         raise DownloadError(f"cannot reach {address}: {_reason(error)}") from error
@@ -134,7 +135,7 @@ def _reason(error: Exception) -> object:
 
 
 def _refuse_other_length(response: HTTPResponse, address: str, start: int, size: int) -> None:
-    """Before anything is overwritten: a login page must not cost the bytes that are here."""
+    """Before anything is overwritten: a login page must not replace the bytes received so far."""
     length = response.headers.get("Content-Length", "")
     if length.isdecimal() and start + int(length) != size:
         raise DownloadError(
@@ -143,7 +144,7 @@ def _refuse_other_length(response: HTTPResponse, address: str, start: int, size:
         )
 
 
-def _refuse_wrong_sum(part: Path, address: str, sha256: str) -> None:
+def _refuse_wrong_checksum(part: Path, address: str, sha256: str) -> None:
     if (got := checksum(part)) != sha256:
         part.unlink()
         raise DownloadError(
@@ -153,7 +154,7 @@ def _refuse_wrong_sum(part: Path, address: str, sha256: str) -> None:
 
 
 def _refuse_unsafe(address: str) -> None:
-    """Only https; plain http to this very machine.
+    """Accept https only, and plain http to this very machine.
 
     >>> _refuse_unsafe("ftp://example.org/a.onnx")
     Traceback (most recent call last):
@@ -177,8 +178,8 @@ class _SameScheme(HTTPRedirectHandler):
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """One at a time, threads and processes; a lock of the system dies with its owner."""
+def _locked(lock: Path) -> Iterator[None]:
+    """One at a time, of threads and processes; the system releases a lock when its owner dies."""
     with lock.open("ab") as file:
         if sys.platform == "win32":
             import msvcrt

@@ -1,6 +1,7 @@
-"""Embedding models: which there are, how to get them, where they lie on this machine.
+"""Embedding models: which there are, where they are on this machine, how to get them.
 
-How an embedding model wants its faces: a small record, or a small file beside the model.
+A model needs to be told how it wants its faces (a `Recipe`): models of the registry bring theirs,
+any other has it in a TOML file beside it.
 """
 
 import os
@@ -15,6 +16,9 @@ from onlooker.core.checks import is_number
 from onlooker.core.errors import OnlookerError
 from onlooker.vision.download import Progress, checksum, download
 
+VARIABLE = "ONLOOKER_EMBEDDING"
+"""The environment variable that names the model when nothing else does."""
+
 
 class ModelError(OnlookerError):
     """A model that is not there, cannot be used, or comes without a usable recipe."""
@@ -24,7 +28,6 @@ class ModelError(OnlookerError):
 class Recipe:
     """How a model wants its faces: (pixel * scale - mean) / std, channels in the order of colour.
 
-    >>> from onlooker.vision.models import SFACE
     >>> SFACE.recipe.colour, SFACE.recipe.dimensions
     ('rgb', 128)
     """
@@ -41,7 +44,7 @@ class Recipe:
     licence: str
 
     def __post_init__(self) -> None:
-        for names, wish, granted in (
+        for names, expected, is_valid in (
             ("name input licence", "a text", _is_text),
             ("alignment", "'arcface-112'", "arcface-112".__eq__),
             ("size", "[112, 112], as the alignment is", (112, 112).__eq__),
@@ -53,25 +56,8 @@ class Recipe:
         ):
             for name in names.split():
                 value: Any = getattr(self, name)
-                if granted(value) is not True:
-                    raise ModelError(f"{name} must be {wish}, got {value!r}")
-
-
-def read_recipe(path: Path) -> Recipe:
-    """A recipe from its TOML file."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-        wanted = {field.name for field in fields(Recipe)}
-        if lacking := wanted - table.keys():
-            raise ModelError(f"it lacks {', '.join(sorted(lacking))}")
-        if unknown := table.keys() - wanted:
-            raise ModelError(f"it may not say {', '.join(sorted(unknown))}")
-        given: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
-        }
-        return Recipe(**given)
-    except (OSError, ValueError, ModelError) as error:
-        raise ModelError(f"{path} is not a usable recipe: {error}") from error
+                if is_valid(value) is not True:
+                    raise ModelError(f"{name} must be {expected}, got {value!r}")
 
 
 def _is_text(value: object) -> bool:
@@ -90,13 +76,9 @@ def _is_count(value: object) -> bool:
     return is_number(value, whole=True) and value > 0
 
 
-VARIABLE = "ONLOOKER_EMBEDDING"
-"""The environment variable that names the model when nothing else does."""
-
-
 @dataclass(frozen=True, slots=True)
-class Model:
-    """A model that can be fetched."""
+class EmbeddingModel:
+    """A model of the registry, which can be downloaded."""
 
     name: str
     address: str
@@ -111,7 +93,7 @@ class Model:
         return f"{self.name}.onnx"
 
 
-SFACE = Model(
+SFACE = EmbeddingModel(
     name="sface",
     # A commit, so that the file behind the address stays the same.
     address="https://github.com/opencv/opencv_zoo/raw/47534e27c9851bb1128ccc0102f1145e27f23f98/"
@@ -133,18 +115,20 @@ SFACE = Model(
     ),
 )
 
-REGISTRY: tuple[Model, ...] = (SFACE,)
+REGISTRY: tuple[EmbeddingModel, ...] = (SFACE,)
 
 
-def fetch(model: str | Model, cache: Path | None = None, progress: Progress | None = None) -> Path:
+def fetch(
+    model: str | EmbeddingModel, cache: Path | None = None, progress: Progress | None = None
+) -> Path:
     """A model's file in the cache, downloaded and verified first unless it is there already."""
-    record = model if isinstance(model, Model) else _registered(model)
+    record = model if isinstance(model, EmbeddingModel) else _registered(model)
     path = (cache or cache_folder()) / record.file
     download(record.address, path, size=record.bytes, sha256=record.sha256, progress=progress)
     return path
 
 
-def verify(path: str | Path) -> Model:
+def verify(path: str | Path) -> EmbeddingModel:
     """Which model of the registry a file is, by its checksum; an error if it is none of them."""
     got = _checksum(Path(path))
     for model in REGISTRY:
@@ -195,8 +179,25 @@ def recipe_for(path: Path, sha256: str) -> Recipe:
     )
 
 
+def read_recipe(path: Path) -> Recipe:
+    """A recipe from its TOML file."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        wanted = {field.name for field in fields(Recipe)}
+        if missing := wanted - table.keys():
+            raise ModelError(f"it lacks {', '.join(sorted(missing))}")
+        if unknown := table.keys() - wanted:
+            raise ModelError(f"it may not say {', '.join(sorted(unknown))}")
+        given: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
+        }
+        return Recipe(**given)
+    except (OSError, ValueError, ModelError) as error:
+        raise ModelError(f"{path} is not a usable recipe: {error}") from error
+
+
 def cache_folder() -> Path:
-    """Where fetched models are kept, by the rules of the system."""
+    """Where downloaded models are stored, by the rules of the operating system."""
     if chosen := os.environ.get("XDG_CACHE_HOME"):
         base = Path(chosen)
     elif sys.platform == "win32":
@@ -208,7 +209,7 @@ def cache_folder() -> Path:
     return base / "onlooker" / "models"
 
 
-def _registered(name: str) -> Model:
+def _registered(name: str) -> EmbeddingModel:
     for model in REGISTRY:
         if model.name == name:
             return model

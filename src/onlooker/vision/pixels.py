@@ -1,19 +1,19 @@
-"""From a face in a picture to the vector that the learner sees: the paper's pixels (2.2, 4.1).
+"""Faces as the pixels of the paper, and the distance of two of them (Sections 2.2 and 4.1).
 
-The paper's distance of two faces: corrected for added and for multiplied light (Section 2.2).
+The distance is corrected for added and for multiplied light:
 
     d(x, y) = min { |x - y|,  |(x - mean x) - (y - mean y)|,  |x / mean x - y / mean y| }
 
 in a norm weighted by psi, which counts the middle of the picture for more. Vectors carry the
-weights already: a face arrives as sqrt(psi) times its intensities (`features.PixelFeatures`), so
-that the weighted norm is the plain one. Then all three terms follow from the squared gap
-g = |x - y|^2 and three numbers a face, the squared length N, the plain mean m and the weighted mean
-p of its intensities, with D = m_x - m_y and a = 1 / m:
+weights already: `PixelFeatures` makes a face sqrt(psi) times its intensities, so that the weighted
+norm is the plain one. Then all three terms follow from the squared gap g = |x - y|^2 and three
+numbers of each face, the squared length N, the plain mean m and the weighted mean p of its
+intensities, with D = m_x - m_y and a = 1 / m:
 
     g,    g - 2 D (p_x - p_y) + D^2,    (a_x - a_y) (a_x N_x - a_y N_y) + a_x a_y g,
 
-each of which grows with g. Not a metric: two steps of length zero can add up to a long one, so the
-quantizer's guarantee is proved for others and only measured for this one.
+each of which grows with g. It is not a metric: two steps of length zero can add up to a long one,
+so the quantizer's guarantee is proved for other distances and only measured for this one.
 """
 
 from dataclasses import dataclass
@@ -30,33 +30,61 @@ from onlooker.core.sketch import Sketch, remainder
 from onlooker.vision.types import FaceBox, Pixels, square_crop
 
 DARKEST = 1e-3
-"""Mean intensity (of 1) below which a picture is black: dividing by it would blow up noise."""
-
+"""Mean intensity (of 1) below which a picture is black: dividing by it would amplify noise."""
 BLOCKS = 16
-"""Block means a side in the sketch of a face."""
+"""Block means on each side of the sketch of a face."""
 
 
-@cache
-def psi(side: int, spread: float) -> Floats:
-    """Weights of the pixels: a centred Gaussian of that share of the side, adding up to one.
+@dataclass(frozen=True)
+class PixelFeatures:
+    """Grey, square, smoothed, histogram-equalised pixels, weighted by the root of psi.
 
-    >>> weights = psi(96, 0.35)
-    >>> weights.shape, round(float(weights.sum()), 12)
-    ((9216,), 1.0)
+    The steps are explained in docs/choices.md. The vectors belong with `distance`; with
+    bandwidth 0.025 different strangers are less similar than 1e-6, as the paper says.
+
+    >>> picture = np.arange(100 * 100 * 3, dtype=np.uint8).reshape(100, 100, 3)
+    >>> PixelFeatures()(picture, FaceBox(10, 10, 60, 80)).shape
+    (9216,)
     """
-    steps = (np.arange(side) + 0.5) / side - 0.5
-    bell = np.exp(-0.5 * (steps / spread) ** 2)
-    weights = np.outer(bell, bell).ravel()
-    weights /= weights.sum()
-    weights.flags.writeable = False
-    return weights
+
+    side: int = 96
+    blur: float = 1.5
+    spread: float = 0.35
+
+    @property
+    def tag(self) -> str:
+        """What the learner remembers of the features it was built with."""
+        return f"pixels/{self.side}/{self.blur:g}/{self.spread:g}"
+
+    @property
+    def distance(self) -> "LightCorrected":
+        """The distance these vectors are made for."""
+        return LightCorrected(self.side, self.spread)
+
+    def __call__(self, pixels: Pixels, box: FaceBox) -> NDArray[np.float32]:
+        """The vector of the face in a box."""
+        face = self.face(pixels, box).astype(np.float64) / 255.0
+        vector: NDArray[np.float32] = (face.ravel() * self._roots).astype(np.float32)
+        return vector
+
+    def face(self, pixels: Pixels, box: FaceBox) -> NDArray[np.uint8]:
+        """The prepared picture of the face, side x side: what the vector is made of."""
+        crop = square_crop(pixels, box)
+        grey = cv2.cvtColor(crop, cv2.COLOR_BGR2GRAY)
+        small = cv2.resize(grey, (self.side, self.side), interpolation=cv2.INTER_AREA)
+        smooth = cv2.GaussianBlur(small, (0, 0), self.blur)
+        prepared: NDArray[np.uint8] = np.asarray(cv2.equalizeHist(smooth), dtype=np.uint8)
+        return prepared
+
+    @cached_property
+    def _roots(self) -> NDArray[np.float64]:
+        return np.sqrt(psi(self.side, self.spread))
 
 
 @dataclass(frozen=True)
 class LightCorrected:
     """The face distance for square pictures of one side, weighted by psi.
 
-    >>> import numpy as np
     >>> distance = LightCorrected(side=4)
     >>> face = np.linspace(0.2, 0.8, 16) * np.sqrt(psi(4, 0.35))
     >>> brighter = 1.5 * face
@@ -95,7 +123,7 @@ class LightCorrected:
         return result
 
     def sketch(self, origin: Rows) -> Sketch:
-        """Block means: they need no training, and spare 97 of 100 readings on real faces."""
+        """Block means: they need no training, and 97 % of the distances of real faces end there."""
         return BlockMeans(origin, self.side, self.spread)
 
 
@@ -109,7 +137,7 @@ class BlockMeans:
 
     @property
     def width(self) -> int:
-        """The blocks, and one for what they do not see."""
+        """One number for each block, and one for what the blocks leave out."""
         return self._count**2 + 1
 
     @property
@@ -129,7 +157,7 @@ class BlockMeans:
 
     @cached_property
     def _count(self) -> int:
-        """Blocks a side: at most BLOCKS, and a divisor of the side."""
+        """Blocks on each side: at most BLOCKS, and a divisor of the side."""
         return max(n for n in range(1, min(BLOCKS, self.side) + 1) if self.side % n == 0)
 
     @cached_property
@@ -144,55 +172,24 @@ class BlockMeans:
         return lengths
 
 
+@cache
+def psi(side: int, spread: float) -> Floats:
+    """Weights of the pixels: a centred Gaussian of that share of the side, adding up to one.
+
+    >>> weights = psi(96, 0.35)
+    >>> weights.shape, round(float(weights.sum()), 12)
+    ((9216,), 1.0)
+    """
+    steps = (np.arange(side) + 0.5) / side - 0.5
+    bell = np.exp(-0.5 * (steps / spread) ** 2)
+    weights = np.outer(bell, bell).ravel()
+    weights /= weights.sum()
+    weights.flags.writeable = False
+    return weights
+
+
 def _block_sums(rows: Floats, side: int, count: int) -> Floats:
     step = side // count
     blocks = rows.reshape(len(rows), count, step, count, step)
     sums: Floats = blocks.sum(axis=(2, 4)).reshape(len(rows), -1)
     return sums
-
-
-@dataclass(frozen=True)
-class PixelFeatures:
-    """Grey, square, smoothed, histogram-equalised pixels, weighted by the root of psi.
-
-    The recipe is written out in docs/choices.md. The vectors belong with `distance`; with
-    bandwidth 0.025 different strangers are less similar than 1e-6, as the paper says.
-
-    >>> import numpy as np
-    >>> picture = np.arange(100 * 100 * 3, dtype=np.uint8).reshape(100, 100, 3)
-    >>> PixelFeatures()(picture, FaceBox(10, 10, 60, 80)).shape
-    (9216,)
-    """
-
-    side: int = 96
-    blur: float = 1.5
-    spread: float = 0.35
-
-    @property
-    def tag(self) -> str:
-        """What the learner remembers of the features it was built with."""
-        return f"pixels/{self.side}/{self.blur:g}/{self.spread:g}"
-
-    @property
-    def distance(self) -> LightCorrected:
-        """The distance these vectors are made for."""
-        return LightCorrected(self.side, self.spread)
-
-    def __call__(self, pixels: Pixels, box: FaceBox) -> NDArray[np.float32]:
-        """The vector of the face in a box."""
-        face = self.face(pixels, box).astype(np.float64) / 255.0
-        vector: NDArray[np.float32] = (face.ravel() * self._roots).astype(np.float32)
-        return vector
-
-    def face(self, pixels: Pixels, box: FaceBox) -> NDArray[np.uint8]:
-        """The prepared picture of the face itself, side x side, for people to look at."""
-        crop = square_crop(pixels, box)
-        grey = cv2.cvtColor(crop, cv2.COLOR_BGR2GRAY)
-        small = cv2.resize(grey, (self.side, self.side), interpolation=cv2.INTER_AREA)
-        smooth = cv2.GaussianBlur(small, (0, 0), self.blur)
-        prepared: NDArray[np.uint8] = np.asarray(cv2.equalizeHist(smooth), dtype=np.uint8)
-        return prepared
-
-    @cached_property
-    def _roots(self) -> NDArray[np.float64]:
-        return np.sqrt(psi(self.side, self.spread))

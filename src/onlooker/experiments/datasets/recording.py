@@ -24,7 +24,7 @@ import numpy as np
 from onlooker.core.checks import as_number
 from onlooker.core.errors import BadValue
 from onlooker.experiments.datasets.manifest import COLUMNS, MANIFEST, read_dataset
-from onlooker.recognition.pipeline import undisturbed
+from onlooker.recognition.pipeline import deferred_signals
 from onlooker.vision.detector import Detector
 from onlooker.vision.finder import Judge
 from onlooker.vision.tracking import Tracker
@@ -71,7 +71,7 @@ class Appender:
         _, encoded = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
         file = self.folder / path
         try:
-            with undisturbed():
+            with deferred_signals():
                 file.parent.mkdir(parents=True, exist_ok=True)
                 with file.open("xb") as out:
                     out.write(encoded.tobytes())
