@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from helpers.filming import write_people_and_frames
+
 
 @pytest.fixture(autouse=True)
 def nobodys_settings(tmp_path, monkeypatch):
@@ -18,3 +20,11 @@ def nobodys_settings(tmp_path, monkeypatch):
 def home(tmp_path):
     """The folder it runs in."""
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory):
+    """people/ has four pictures of ana and of ben, frames/ shows them and a stranger."""
+    root = tmp_path_factory.mktemp("pictures")
+    write_people_and_frames(root)
+    return root

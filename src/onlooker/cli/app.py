@@ -84,5 +84,5 @@ def learn_by_watching(
 
     Results are JSON Lines on stdout; everything else is on stderr.
 
-    Example: onlooker watch door.mp4 --people people/ --state door.state
+    Example: onlooker watch door.mp4 --people people/ --home home/
     """

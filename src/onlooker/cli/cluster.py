@@ -26,6 +26,11 @@ from onlooker.cli.ray import connection, requires_ray
 from onlooker.cluster.config import Config, read_config
 from onlooker.cluster.messages import ClusterError
 from onlooker.cluster.ray_cluster import LocalRay
+from onlooker.core.errors import BadValue
+from onlooker.core.files import OWNER_ONLY, replace_file
+from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.home.people import everybody
+from onlooker.home.transfer import Export, packed
 
 if TYPE_CHECKING:
     from onlooker.cluster.camera import RemoteCameraStatus
@@ -45,7 +50,7 @@ AddressOption = Annotated[
 WatchOption = Annotated[bool, typer.Option("--watch", help="Update the table until Ctrl-C.")]
 OutOption = Annotated[
     Path | None,
-    typer.Option("--out", metavar="FILE", help="Where the merged learner is written."),
+    typer.Option("--out", metavar="FILE", help="Write the merged learner; see import."),
 ]
 TimeoutOption = Annotated[
     float, typer.Option("--timeout", min=0.1, help="Seconds to wait for the answer of a site.")
@@ -131,18 +136,19 @@ def merge(
 ) -> None:
     """Merge the learners of all sites; the exit code is 1 if a site did not answer.
 
-    Example: onlooker cluster merge --out everything.state
+    The file has no pictures; `onlooker import` makes a home of it.
+
+    Example: onlooker cluster merge --out everything.onlooker
     """
     with _connected("merge", config, address):
         from onlooker.cluster.fleet import merged_view
-        from onlooker.home.people import everybody
 
         view = merged_view(timeout)
     print_problems(_missing_site(missing) for missing in view.missing)
     if view.learner is None:
         raise ClusterError("no site answered: there is nothing to merge")
     if out is not None:
-        view.learner.save(out)
+        _write_export(out, view.learner)
     print_row(
         sites=list(view.sites),
         missing=[asdict(missing) for missing in view.missing],
@@ -218,6 +224,14 @@ def _progress_bar() -> Progress:
     console = Console(stderr=True)
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _write_export(path: Path, learner: OnlineHarmonicLearner) -> None:
+    """Write a learner as `onlooker export` does, for `onlooker import`."""
+    try:
+        replace_file(path, packed(Export(learner, {})), mode=OWNER_ONLY)
+    except OSError as error:
+        raise BadValue(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _missing_site(missing: "MissingSite") -> str:

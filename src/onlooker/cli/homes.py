@@ -1,28 +1,45 @@
-"""Opening a home for a command: which folder, with or without its strangers."""
+"""Opening a home for a command, with or without its strangers, and teaching faces to it.
 
-import os
-from collections.abc import Callable, Iterator
+A home is the one place where commands store what was learned. A state file is what `export`
+writes: a new home can begin with one, and so it can with a file that an earlier version of `watch`
+saved.
+"""
+
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Annotated, Self
+from typing import Annotated
 
 import typer
 
-from onlooker.cli.output import print_problem, print_problems
-from onlooker.cli.settings import load_settings
-from onlooker.core.errors import SnapshotError
+from onlooker.cli.output import print_problems
+from onlooker.cli.recognizers import PeopleFaces, new_learner
+from onlooker.cli.settings import Settings, load_settings
+from onlooker.core.errors import BadValue, Incompatible
 from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.home import transfer
 from onlooker.home.home import Home
-from onlooker.home.reopen import learner_like, reopen
+from onlooker.home.reopen import is_home, learner_like, reopen
+from onlooker.home.taught import Register
 from onlooker.recognition.pipeline import deferred_signals
 from onlooker.strangers.book import StrangerBook
-from onlooker.vision.finder import face_distances
+from onlooker.vision.finder import FaceFinder, face_distances
 
 HomeOption = Annotated[
     Path | None,
     typer.Option("--home", metavar="DIR", help="The home; no service may use it now."),
 ]
+NewHomeOption = Annotated[
+    Path | None,
+    typer.Option("--home", metavar="DIR", help="Stores everything learned; made if absent."),
+]
+StateOption = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="FILE", help="An exported file that a new home begins with."),
+]
+
+
+# ---- a home that exists
 
 
 def home_folder(home: Path | None) -> Path:
@@ -52,51 +69,105 @@ def open_with_strangers(home: Path | None) -> Iterator[StrangerBook]:
         print_problems(book.problems)
 
 
-class Keeper:
-    """Saves a learner when the block ends, and within it whenever the time has come.
+# ---- a home that may be new
 
-    An error before anything was learned from the stream leaves the file alone; after that, and
-    after Ctrl-C, what was learned is saved. Without a path it does nothing.
+
+def open_or_create(settings: Settings, finder: FaceFinder) -> Home:
+    """Open the home of the settings; a new one begins with the state file, if one is given.
+
+    A home or a file that does not fit the settings is refused before anything is made or changed.
     """
+    folder = Path(settings["home"])
+    if is_home(folder):
+        _refuse_mismatch(learner_like(folder, face_distances()), settings, finder, "home")
+    elif settings["state"] is not None:
+        read_state(settings, finder)
+        transfer.bring(folder, settings["state"], face_distances())
+    return Home(folder, new_learner=lambda: new_learner(settings, finder))
 
-    def __init__(
-        self,
-        learner: OnlineHarmonicLearner,
-        path: Path | None,
-        seconds: float,
-        clock: Callable[[], float],
-    ) -> None:
-        if path is not None and not os.access(path.absolute().parent, os.W_OK):
-            raise SnapshotError(
-                f"cannot write {path}: its folder is not there, or not yours; make it first"
+
+def read_state(settings: Settings, finder: FaceFinder) -> OnlineHarmonicLearner:
+    """The learner in the state file, in memory only."""
+    learner = transfer.read(settings["state"], face_distances()).learner
+    _refuse_mismatch(learner, settings, finder, "state")
+    return learner
+
+
+def _refuse_mismatch(
+    learner: OnlineHarmonicLearner, settings: Settings, finder: FaceFinder, key: str
+) -> None:
+    """A setting that differs from what a learner was made with is an error, never ignored."""
+    where = f"{settings[key]} was built with"
+    if learner.features != finder.features.tag:
+        raise Incompatible(
+            f"{where} features {learner.features!r}, not {finder.features.tag!r}; choose the same "
+            f"--features and --model, or another --{key}"
+        )
+    stored: Mapping[str, float] = {
+        "bandwidth": learner.kernel.bandwidth,
+        "cutoff": learner.kernel.cutoff,
+        "vertices": learner.max_vertices,
+    }
+    for name, value in stored.items():
+        if settings.was_given(name) and settings[name] != value:
+            raise BadValue(
+                f"{where} {name} {value:g}, {settings.origins[name]} says {settings[name]:g}; "
+                f"leave it out, or choose another --{key}"
             )
-        self._learner, self._path, self._seconds, self._clock = learner, path, seconds, clock
-        self._last = clock()
-        self._looked = False
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if isinstance(error, Exception) and not self._looked:
-            return
-        if self._path is not None and self._learner.names:
-            with deferred_signals():
-                self._learner.save(self._path)
+# ---- teaching
 
-    def look_at_the_clock(self) -> None:
-        """Save if it is time; a full disk is told, and may be better the next time."""
-        self._looked = True
-        if self._path is None or self._clock() - self._last < self._seconds:
-            return
-        try:
-            with deferred_signals():
-                self._learner.save(self._path)
-        except SnapshotError as error:
-            print_problem(f"{error}; going on, trying again later")
-        self._last = self._clock()
+
+def teach_new(learner: Home | OnlineHarmonicLearner, people: PeopleFaces) -> dict[str, int]:
+    """Teach the faces that do not have that name yet; how many new ones each person has.
+
+    A face that has another name is an error, and nothing is taught then.
+    """
+    vertices = learner.vertices()
+    labeled = {
+        vector.tobytes(): name
+        for vector, name in zip(vertices.vectors, vertices.names, strict=True)
+        if name is not None
+    }
+    new = [
+        (face, name)
+        for name, faces in people.items()
+        for face in faces
+        if labeled.get(face.vector.tobytes()) != name
+    ]
+    # Faces that have another name come first: they are refused before anything has changed.
+    new.sort(key=lambda pair: pair[0].vector.tobytes() not in labeled)
+    taught = dict.fromkeys(people, 0)
+    with deferred_signals():
+        for face, name in new:
+            if isinstance(learner, Home):
+                learner.teach(face.vector, name, picture=face.png)
+            else:
+                learner.teach(face.vector, name)
+            taught[name] += 1
+    return taught
+
+
+def teach_once(home: Home, people: PeopleFaces) -> list[str]:
+    """Teach the faces that the home was never taught before; return the names that are left out.
+
+    Those were forgotten, renamed or undone since. A single face that was dropped because it was
+    wrong is not taught again either.
+    """
+    register = Register(home.folder)
+    vertices, known = home.vertices(), home.learner.names
+    there = set(zip((row.tobytes() for row in vertices.vectors), vertices.names, strict=True))
+    left_out = register.left_out(people, known)
+    with deferred_signals():
+        for name, faces in people.items():
+            if name in left_out:
+                continue
+            for face in faces:
+                place = (face.vector.tobytes(), name)
+                if place not in there and not register.knows(name, face.vector):
+                    home.teach(face.vector, name, picture=face.png)
+                    there.add(place)
+                register.add(name, face.vector)
+        register.save()
+    return left_out

@@ -30,10 +30,6 @@ PeopleOption = Annotated[
         "--people", metavar="DIR", help="Labeled pictures: DIR/NAME/*.jpg or DIR/NAME.jpg."
     ),
 ]
-StateOption = Annotated[
-    Path | None,
-    typer.Option("--state", metavar="FILE", help="Keeps what was learned; made if not there."),
-]
 FeaturesOption = Annotated[
     FeaturesName | None, typer.Option("--features", help="Which features are compared. [pixels]")
 ]

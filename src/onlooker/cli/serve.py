@@ -6,7 +6,7 @@ other commands work without it and start quickly.
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ import typer
 
 from onlooker.cli.alerts import Alerts
 from onlooker.cli.cluster import sites_of
+from onlooker.cli.homes import NewHomeOption, StateOption, open_or_create, teach_once
 from onlooker.cli.options import (
     BandwidthOption,
     CutoffOption,
@@ -34,16 +35,12 @@ from onlooker.cli.output import (
     print_problems,
     requires,
 )
-from onlooker.cli.recognizers import Workshop, existing_folder, finder_from
+from onlooker.cli.recognizers import existing_folder, faces_in_folder, finder_from
 from onlooker.cli.settings import Settings, load_settings
-from onlooker.core.errors import BadValue
-from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.home.home import Home
 from onlooker.home.taught import Register
-from onlooker.recognition.enrolment import Enrolment, EnrolmentFace, people_in
 from onlooker.recognition.pipeline import deferred_signals
 from onlooker.strangers.book import StrangerBook
-from onlooker.vision.finder import FaceFinder
 
 if TYPE_CHECKING:
     from onlooker.web.routes.sites import ListSites
@@ -57,14 +54,6 @@ SourcesArgument = Annotated[
         help="0 (a camera), rtsp://..., video.mp4, a folder; door=0 names it. Add more later.",
         show_default=False,
     ),
-]
-HomeOption = Annotated[
-    Path | None,
-    typer.Option("--home", metavar="DIR", help="Stores everything learned; made if absent."),
-]
-AdoptOption = Annotated[
-    Path | None,
-    typer.Option("--state", metavar="FILE", help="An exported file that a new home begins with."),
 ]
 HostOption = Annotated[
     str,
@@ -118,11 +107,11 @@ REQUIRED = {"fastapi": "web", "uvicorn": "web", "websockets": "web", "paho": "mq
 
 def serve(
     sources: SourcesArgument = None,
-    home: HomeOption = None,
+    home: NewHomeOption = None,
     host: HostOption = "127.0.0.1",
     port: PortOption = 8765,
     people: PeopleOption = None,
-    state: AdoptOption = None,
+    state: StateOption = None,
     features: FeaturesOption = None,
     model: ModelOption = None,
     bandwidth: BandwidthOption = None,
@@ -231,23 +220,19 @@ def opened_service(
     from onlooker.web.service import Service
 
     limit_malloc_arenas()
-    finder, workshop = finder_from(chosen), Workshop(chosen)
+    finder = finder_from(chosen)
     recognizer = LiveRecognizer(finder, one_each=chosen["one_each"])
     folders = [existing_folder(folder, "recordings") for folder in folders]
-    people = _enrolled(finder, workshop, chosen["people"])
-    state = Path(chosen["state"]) if chosen["state"] else None
-    adopt = state if state is not None and state.exists() else None
+    people = faces_in_folder(chosen, finder)
 
     def open_home() -> Home:
-        opened = Home(home, new_learner=workshop.new_learner, adopt=adopt)
+        opened = open_or_create(chosen, finder)
         try:
-            _refuse_other_numbers(opened.learner, chosen, home)
-            register = Register(home)
-            print_left_out(teach(opened, people, register))
+            print_left_out(teach_once(opened, people))
+            alerts.begin(Register(home).identity)
         except BaseException:
             opened.close()
             raise
-        alerts.begin(register.identity)
         return opened
 
     with ExitStack() as stack:
@@ -263,56 +248,3 @@ def opened_service(
                 camera_folder=home,
             )
         )
-
-
-def _refuse_other_numbers(known: OnlineHarmonicLearner, chosen: Settings, home: Path) -> None:
-    """An option that differs from what the home was made with is an error, never ignored."""
-    stored: Mapping[str, float] = {
-        "bandwidth": known.kernel.bandwidth,
-        "cutoff": known.kernel.cutoff,
-        "vertices": known.max_vertices,
-    }
-    for key, value in stored.items():
-        if chosen.was_given(key) and chosen[key] != value:
-            raise BadValue(
-                f"{home} was built with {key} {value:g}, {chosen.origins[key]} says "
-                f"{chosen[key]:g}; leave it out, or choose another --home"
-            )
-
-
-def _enrolled(
-    finder: FaceFinder, workshop: Workshop, folder: str | None
-) -> dict[str, list[EnrolmentFace]]:
-    """The faces of everybody in the folder; a bad picture is found before the home is changed."""
-    if folder is None:
-        return {}
-    learner = workshop.new_learner()
-    find = Enrolment(finder, learner.kernel)
-    people = find.everybody(people_in(existing_folder(Path(folder))))
-    for name, examples in people.items():
-        for example in examples:
-            learner.teach(example.vector, name)  # which refuses one face of two people
-    return people
-
-
-def teach(
-    home: Home, people: Mapping[str, Sequence[EnrolmentFace]], register: Register
-) -> list[str]:
-    """Teach the examples that the home was never taught before; return the names that are left out.
-
-    A single face that was dropped because it was wrong is not taught again either.
-    """
-    vertices, known = home.vertices(), home.learner.names
-    there = set(zip((row.tobytes() for row in vertices.vectors), vertices.names, strict=True))
-    left_out = register.left_out(people, known)
-    for name, examples in people.items():
-        if name in left_out:
-            continue
-        for example in examples:
-            place = (example.vector.tobytes(), name)
-            if place not in there and not register.knows(name, example.vector):
-                home.teach(example.vector, name, picture=example.png)
-                there.add(place)
-            register.add(name, example.vector)
-    register.save()
-    return left_out

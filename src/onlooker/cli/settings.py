@@ -26,7 +26,7 @@ SCALES = {
 
 SAMPLES = {
     "people": "people",
-    "state": "door.state",
+    "state": "door.onlooker",
     "home": "home",
     "model": "sface",
     **SCALES["pixels"],
@@ -121,8 +121,10 @@ ALL_SETTINGS = (
         "min_size", 24, "Faces smaller than this many pixels are not named.", limits={"least": 0}
     ),
     Setting("one_each", False, "Two faces in one frame are two people."),
-    Setting("save_every", 5, "Minutes between two savings while watching.", limits={"least": 0}),
 )
+
+REMOVED = {"save_every": "a home stores every change at once; delete it"}
+"""Settings of earlier versions, and what replaces each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +210,8 @@ def _table(path: Path) -> dict[str, Any]:
         raise BadValue(f"cannot read the settings {path}: {error.strerror or error}") from error
     except ValueError as error:  # not UTF-8, or not TOML
         raise BadValue(f"{path} is not a settings file: {error}") from error
+    for key in REMOVED.keys() & table.keys():
+        raise BadValue(f"{path} sets {key}, which is no setting any more: {REMOVED[key]}")
     keys = [setting.key for setting in ALL_SETTINGS]
     if unknown := sorted(table.keys() - set(keys)):
         raise BadValue(

@@ -1,16 +1,26 @@
-"""`onlooker watch`: name the faces in front of cameras, and learn from them."""
+"""`onlooker watch`: name the faces in front of cameras, and learn from them.
+
+What is learned is stored in a home, as `serve` does it: every face is on the disk before the next
+frame, so that Ctrl-C, an error or a power failure at any moment loses nothing.
+"""
 
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
-from onlooker.cli.homes import Keeper
+from onlooker.cli.homes import (
+    NewHomeOption,
+    StateOption,
+    open_or_create,
+    read_state,
+    teach_new,
+    teach_once,
+)
 from onlooker.cli.options import (
     BandwidthOption,
     CutoffOption,
@@ -19,19 +29,25 @@ from onlooker.cli.options import (
     ModelOption,
     OneEachOption,
     PeopleOption,
-    StateOption,
     VerticesOption,
 )
-from onlooker.cli.output import INTERRUPTED, one_line
-from onlooker.cli.recognizers import Workshop, everybody_in
+from onlooker.cli.output import INTERRUPTED, one_line, print_left_out, print_problems
+from onlooker.cli.recognizers import PeopleFaces, faces_in_folder, finder_from, new_learner
 from onlooker.cli.settings import Settings, load_settings
 from onlooker.core.errors import BadValue
 from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.home.home import Home
+from onlooker.home.reopen import is_home
 from onlooker.recognition.pipeline import Display, RunSummary, run
 from onlooker.recognition.recognizer import FaceRecognizer
 from onlooker.recognition.sinks import AnnotatedVideo, CsvFile, JsonLines, Sink
+from onlooker.strangers.book import StrangerBook
 from onlooker.video.sources import FrameCounts, frames_from
+from onlooker.vision.finder import FaceFinder
 from onlooker.vision.types import Frame, Sighting
+
+EXPIRE_EVERY = 3600.0
+"""Seconds between two deletions of what has expired."""
 
 SourcesArgument = Annotated[
     list[str],
@@ -42,19 +58,18 @@ SourcesArgument = Annotated[
     ),
 ]
 CsvOption = Annotated[
-    Path | None, typer.Option("--csv", metavar="FILE", help="The sightings as a table, too.")
+    Path | None, typer.Option("--csv", metavar="FILE", help="Also write the sightings as a table.")
 ]
 SaveOption = Annotated[
-    Path | None, typer.Option("--save", metavar="OUT.mp4", help="The video with boxes and names.")
+    Path | None, typer.Option("--save", metavar="OUT.mp4", help="Write the video with names.")
 ]
-NoLearnOption = Annotated[
-    bool, typer.Option("--no-learn", help="Only name; the state file stays as it is.")
-]
+NoLearnOption = Annotated[bool, typer.Option("--no-learn", help="Only name; store nothing.")]
 
 
 def watch(
     sources: SourcesArgument,
     people: PeopleOption = None,
+    home: NewHomeOption = None,
     state: StateOption = None,
     features: FeaturesOption = None,
     model: ModelOption = None,
@@ -69,15 +84,17 @@ def watch(
 ) -> None:
     """Name the faces that cameras or recordings show, and learn from them.
 
-    One line of JSON for each face on stdout. Ctrl-C or SIGTERM at any moment saves what was
-    learned; the next run goes on from there.
+    Prints one line of JSON for each face. Every face that is learned is on the disk at once; the
+    next run continues with it. The folder of people is taught once: a person who was forgotten
+    since is not taught again.
 
-    Example: onlooker watch 0 --people people/ --state door.state
+    Example: onlooker watch 0 --people people/ --home home/
 
-    Example: onlooker watch door=door.mp4 yard=frames/ --state door.state --csv seen.csv
+    Example: onlooker watch door=door.mp4 yard=frames/ --home home/ --csv seen.csv
     """
     chosen = load_settings(
         people=people,
+        home=home,
         state=state,
         features=features,
         model=model,
@@ -87,49 +104,34 @@ def watch(
         detector=detector,
         one_each=one_each,
     )
-    if chosen["state"] is None and not no_learn:
-        raise typer.BadParameter("where to keep what is learned? Give --state FILE or --no-learn")
+    if chosen["home"] is None and not no_learn:
+        raise typer.BadParameter(_which_home(chosen["state"]))
     _refuse_to_overwrite([csv, save], [*sources, chosen["state"]])
     sinks: list[Sink] = [JsonLines(sys.stdout)]
     sinks += [CsvFile(csv)] if csv else []
     sinks += [AnnotatedVideo(save)] if save else []
-    summary, learner, counts = _watch(sources, chosen, sinks, learn=not no_learn)
-    _tell(summary, learner, None if no_learn else chosen["state"])
-    _tell_losses(counts)
+    finder = finder_from(chosen)
+    faces = faces_in_folder(chosen, finder)
+    try:
+        if no_learn:
+            summary = _name_only(sources, chosen, finder, faces, sinks)
+        else:
+            summary = _learn(sources, chosen, finder, faces, sinks)
+    except KeyboardInterrupt:  # before the first frame or after the last
+        print("interrupted: 0 frames", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
     if summary.ended == "interrupted":
         raise typer.Exit(INTERRUPTED)
 
 
-def _watch(
-    sources: Sequence[str], chosen: Settings, sinks: Sequence[Sink], *, learn: bool
-) -> tuple[RunSummary, OnlineHarmonicLearner, Mapping[str, FrameCounts]]:
-    workshop = Workshop(chosen)
-    state = Path(chosen["state"]) if chosen["state"] else None
-    learner = workshop.learner(state)
-    keeper = Keeper(learner, state if learn else None, 60 * chosen["save_every"], time.monotonic)
-    summary = RunSummary(vertices=len(learner))
-    counts: Mapping[str, FrameCounts] = {}
-    with keeper:
-        try:
-            if chosen["people"]:
-                workshop.teach(learner, everybody_in(Path(chosen["people"])))
-            if not learner.names:
-                raise BadValue("nobody is known yet: give --people DIR, or `onlooker enroll` first")
-            with ExitStack() as stack:
-                frames = stack.enter_context(frames_from(*sources))
-                show = None if sys.stdout.isatty() else stack.enter_context(Display())
-                recognizer = _Watching(workshop.recognizer(learner), learn=learn)
-
-                def after_each_frame(summary: RunSummary) -> None:
-                    keeper.look_at_the_clock()
-                    if show is not None:
-                        show(summary)
-
-                summary = run(frames, recognizer, sinks, progress=after_each_frame)
-                counts = frames.counts
-        except KeyboardInterrupt:  # before the first frame or after the last
-            summary = replace(summary, ended="interrupted")
-    return summary, learner, counts
+def _which_home(state: str | None) -> str:
+    """What to do when there is nowhere to store what is learned."""
+    if state is None:
+        return "where to store what is learned? Give --home DIR, or --no-learn"
+    return (
+        f"a state file is read, not written, any more: give --home DIR, which begins with {state} "
+        "(`onlooker export` writes such a file), or --no-learn"
+    )
 
 
 def _refuse_to_overwrite(outputs: Sequence[Path | None], inputs: Sequence[str | None]) -> None:
@@ -139,39 +141,119 @@ def _refuse_to_overwrite(outputs: Sequence[Path | None], inputs: Sequence[str | 
             raise typer.BadParameter(f"{path} is read here, it cannot be written too")
 
 
-class _Watching:
-    """The recognizer as `run` wants it: whether to learn is settled."""
+def _learn(
+    sources: Sequence[str],
+    chosen: Settings,
+    finder: FaceFinder,
+    people: PeopleFaces,
+    sinks: Sequence[Sink],
+) -> RunSummary:
+    """Name and learn; the sources are opened first, so that a wrong one leaves no new home."""
+    with (
+        frames_from(*sources) as frames,
+        open_or_create(chosen, finder) as home,
+        StrangerBook(home, home.folder) as book,
+    ):
+        print_left_out(teach_once(home, people))
+        _refuse_nobody(home.learner)
+        recognizer = FaceRecognizer(home, finder, one_each=chosen["one_each"], strangers=book)
+        expiry = _Expiry(home, book)
+        with _display() as show:
 
-    def __init__(self, recognizer: FaceRecognizer, *, learn: bool) -> None:
-        self.learner, self._recognizer, self._learn = recognizer.learner, recognizer, learn
+            def after_each_frame(summary: RunSummary) -> None:
+                expiry.check()
+                show(summary)
+
+            summary = run(frames, recognizer, sinks, progress=after_each_frame)
+        print_problems([*home.problems, *book.problems])
+        _print_summary(summary, home.learner, f"stored in {chosen['home']}", frames.counts)
+    return summary
+
+
+def _name_only(
+    sources: Sequence[str],
+    chosen: Settings,
+    finder: FaceFinder,
+    people: PeopleFaces,
+    sinks: Sequence[Sink],
+) -> RunSummary:
+    """Name with a copy of what is known, in memory; nothing is learned or stored."""
+    learner = _copy_of_known(chosen, finder)
+    teach_new(learner, people)
+    _refuse_nobody(learner)
+    with frames_from(*sources) as frames, _display() as show:
+        recognizer = FaceRecognizer(learner, finder, one_each=chosen["one_each"])
+        summary = run(frames, _OnlyNaming(recognizer), sinks, progress=show)
+        _print_summary(summary, learner, "known, nothing stored", frames.counts)
+    return summary
+
+
+def _copy_of_known(chosen: Settings, finder: FaceFinder) -> OnlineHarmonicLearner:
+    """The learner of the home, or else of the state file, or else one that knows nobody."""
+    if chosen["home"] is not None and is_home(chosen["home"]):
+        with open_or_create(chosen, finder) as home:
+            return home.learner.restored(home.learner.state())
+    if chosen["state"] is not None:
+        return read_state(chosen, finder)
+    return new_learner(chosen, finder)
+
+
+def _refuse_nobody(learner: OnlineHarmonicLearner) -> None:
+    if not learner.names:
+        raise BadValue("nobody is known yet: give --people DIR, or `onlooker enroll` first")
+
+
+class _OnlyNaming:
+    """A recognizer that does not learn."""
+
+    def __init__(self, recognizer: FaceRecognizer) -> None:
+        self.learner, self._recognizer = recognizer.learner, recognizer
 
     def see(self, frame: Frame) -> list[Sighting]:
-        return self._recognizer.see(frame, learn=self._learn)
+        return self._recognizer.see(frame, learn=False)
 
 
-def _tell(summary: RunSummary, learner: OnlineHarmonicLearner, state: str | None) -> None:
-    """The summary, for people."""
-    named = (
-        ", ".join(f"{one_line(name)} {count}" for name, count in summary.named.items()) or "nobody"
-    )
+class _Expiry:
+    """Deletes what has expired, at the start and every hour."""
+
+    def __init__(self, home: Home, book: StrangerBook) -> None:
+        self._home, self._book, self._next = home, book, 0.0
+        self.check()
+
+    def check(self) -> None:
+        if time.monotonic() >= self._next:
+            self._home.expire()
+            self._book.expire()
+            self._next = time.monotonic() + EXPIRE_EVERY
+
+
+def _display() -> Display:
+    """Progress on stderr; none where the sightings go to the same terminal."""
+    return Display(Console(stderr=True, force_terminal=False if sys.stdout.isatty() else None))
+
+
+def _print_summary(
+    summary: RunSummary,
+    learner: OnlineHarmonicLearner,
+    where: str,
+    counts: Mapping[str, FrameCounts],
+) -> None:
+    """Counts of the run, and of each camera that lost frames."""
+    named = [f"{one_line(name)} {count}" for name, count in summary.named.items()]
     print(
         f"{summary.ended}: {summary.frames} frames ({summary.rate:.1f}/s), {summary.faces} faces, "
-        f"{summary.refused} of them too poor; named: {named}; strangers: {summary.strangers}; "
-        f"{len(learner.names)} people and {len(learner)} vertices "
-        + (f"saved in {state}" if state else "known, nothing saved"),
+        f"{summary.refused} of them too poor; named: {', '.join(named) or 'nobody'}; "
+        f"strangers: {summary.strangers}; {len(learner.names)} people and {len(learner)} vertices "
+        + where,
         file=sys.stderr,
     )
-
-
-def _tell_losses(counts: Mapping[str, FrameCounts]) -> None:
-    """What became of frames that were not looked at, camera by camera, where there are any."""
     for camera, count in counts.items():
-        lost = {
+        losses = {
             "could not be read": count.corrupt,
             "were dropped to keep up": count.dropped,
             "changed size": count.resized,
         }
-        words = [f"{number} {what}" for what, number in lost.items() if number]
-        words += [f"{count.reconnects} reconnects"] if count.reconnects else []
-        if words:
-            print(f"{one_line(camera)}: of its frames, {', '.join(words)}", file=sys.stderr)
+        parts = [f"{number} {loss}" for loss, number in losses.items() if number]
+        parts += [f"{count.reconnects} reconnects"] if count.reconnects else []
+        if parts:
+            print(f"{one_line(camera)}: of its frames, {', '.join(parts)}", file=sys.stderr)

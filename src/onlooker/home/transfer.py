@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from onlooker.core.errors import BadValue, Incompatible, OnlookerError, SnapshotError
-from onlooker.core.files import move_into_place, replace_file
+from onlooker.core.files import move_into_place, refuse_irregular, replace_file
 from onlooker.core.graph import UNLABELED
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import State
@@ -109,14 +109,20 @@ def bring(
 
 
 def read(path: str | PathLike[str], distances: Iterable[Distance] = DISTANCES) -> Export:
-    """What a file holds, if it is an export and every byte is as it was written."""
+    """What a file holds, if it is an export and every byte is as it was written.
+
+    A learner that was saved alone (`OnlineHarmonicLearner.save`) is an export without pictures.
+    """
+    with _errors_about(path):
+        refuse_irregular(path)
+        if _is_snapshot(Path(path)):
+            return Export(_load(Path(path), distances), {})
     with _errors_about(path), zipfile.ZipFile(path) as archive:
         contents = _checked(archive)
         with tempfile.TemporaryDirectory() as folder:
             state = Path(folder, LEARNER)
             state.write_bytes(contents.pop(LEARNER))
-            distance = empty_learner(state, distances).kernel.distance
-            learner = OnlineHarmonicLearner.load(state, distance=distance)
+            learner = _load(state, distances)
         pictures = {}
         for name, data in contents.items():
             match = _PICTURE.fullmatch(name)
@@ -124,6 +130,17 @@ def read(path: str | PathLike[str], distances: Iterable[Distance] = DISTANCES) -
                 raise ValueError(f"{name[:60]!r} is no part of one")
             pictures[int(match[1])] = as_png(data)
     return Export(learner, pictures)
+
+
+def _is_snapshot(path: Path) -> bool:
+    """Whether a file says that it is a saved learner; an export is a zip archive."""
+    with path.open("rb") as file:
+        return file.readline(64).startswith(b"onlooker snapshot ")
+
+
+def _load(path: Path, distances: Iterable[Distance]) -> OnlineHarmonicLearner:
+    distance = empty_learner(path, distances).kernel.distance
+    return OnlineHarmonicLearner.load(path, distance=distance)
 
 
 def _checked(archive: zipfile.ZipFile) -> dict[str, bytes]:

@@ -1,0 +1,104 @@
+"""What all commands share: errors in one line, exit codes, help, and what is imported."""
+
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+
+from helpers.commands import error_of, onlooker
+
+COMMANDS = (
+    "demo", "watch", "serve", "enroll", "people list", "people rename", "people merge",
+    "people forget", "strangers list", "strangers name", "strangers ignore", "events", "undo",
+    "export", "import", "backup", "calibrate", "dataset simulate", "dataset record",
+    "dataset check",
+    "models", "models list", "models get", "models verify", "reproduce", "doctor",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["watch", "FRAMES", "--home", "h"], "nobody is known"),
+        (["watch", "FRAMES", "--home", "h", "--people", "none"], "none is not a folder"),
+        (["watch", "FRAMES", "--home", "PICTURE", "--people", "PEOPLE"], "0.png"),
+        (["watch", "FRAMES", "--home", "h", "--state", "PEOPLE"], "folder"),
+        (["watch", "FRAMES", "--home", "h", "--cutoff", "2"], "cutoff must be"),
+        (["watch", "FRAMES", "--home", "h", "--vertices", "0"], "vertices must be"),
+        (["watch", "FRAMES", "--home", "h", "--features", "embedding"], "ONLOOKER_EMBEDDING"),
+        (
+            ["watch", "FRAMES", "--home", "h", "--features", "embedding", "--detector", "haar"],
+            "landmarks",
+        ),
+        (["enroll", "ana", "none.png", "--home", "h"], "none.png"),
+        (["models", "get", "none"], "no model is called 'none'"),
+        (["models", "verify"], "models get sface"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_errors_are_one_line(pictures, arguments, words):
+    places = {"FRAMES": str(pictures / "frames"), "PEOPLE": str(pictures / "people")}
+    places["PICTURE"] = str(pictures / "people" / "ana" / "0.png")
+    assert words in error_of(onlooker(*[places.get(word, word) for word in arguments]))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["watch"],
+        ["watch", "frames"],
+        ["watch", "frames", "--home", "h", "--features", "smells"],
+        ["watch", "a.mp4", "--home", "h", "--save", "a.mp4"],
+        ["enroll", "--home", "h"],
+        ["enroll", "ana", "--home", "h"],
+        ["enroll", "ana", "a.png"],
+        ["enroll", "ana", "a.png", "--people", "people", "--home", "h"],
+        ["unknown"],
+    ],
+    ids=" ".join,
+)
+def test_bad_usage_is_exit_code_2(arguments):
+    result = onlooker(*arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert "Usage: " in result.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command):
+    result = onlooker(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert f"Example: onlooker {command}" in " ".join(result.stdout.split())
+
+
+def test_only_reproduce_needs_scikit_learn():
+    script = "import sys; sys.modules['sklearn'] = None; from onlooker.cli import main; main()"
+    run = partial(subprocess.run, capture_output=True, text=True, check=False)
+    assert run([sys.executable, "-c", script, "doctor"]).returncode == 0
+    refused = run([sys.executable, "-c", script, "reproduce", "compact"])
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        "onlooker: reproduce needs sklearn, which is not installed: "
+        'pip install "onlooker[experiments]"\n'
+    )
+
+
+@pytest.mark.parametrize("module", ["typer", "cv2"])
+def test_what_is_not_installed_is_told_in_one_line(module):
+    script = f"import sys; sys.modules[{module!r}] = None; from onlooker.cli import main; main()"
+    run = subprocess.run(
+        [sys.executable, "-c", script, "doctor"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 2
+    assert run.stdout == ""
+    assert len(run.stderr.splitlines()) == 1
+    assert 'pip install "onlooker[faces]"' in run.stderr
+
+
+def test_help_does_not_import_what_only_some_commands_need():
+    """Each of these takes longer to import than everything else together."""
+    heavy = ("fastapi", "matplotlib", "onnxruntime", "pydantic", "ray", "sklearn", "uvicorn")
+    script = f"import sys, onlooker.cli.app; print([m for m in {heavy} if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"

@@ -1,0 +1,55 @@
+"""Where settings come from, and what `onlooker doctor` says of them."""
+
+import os
+
+import pytest
+
+from helpers.commands import error_of, onlooker
+from onlooker.cli.settings import ALL_SETTINGS, example_file, load_settings
+
+
+def test_doctor_says_what_is_in_force_and_why(tmp_path, monkeypatch):
+    (tmp_path / "onlooker.toml").write_text("vertices = 200\ncutoff = 1e-6\n")
+    monkeypatch.setenv("ONLOOKER_CUTOFF", "1e-7")
+    result = onlooker("doctor")
+    assert result.exit_code == 0, result.output
+    lines = {row[9:23].strip(): row[25:] for row in result.stdout.splitlines()}
+    assert lines["vertices"] == "200 (onlooker.toml)"
+    assert lines["cutoff"] == "1e-07 (ONLOOKER_CUTOFF)"
+    assert lines["bandwidth"] == "0.025 (default)"
+    assert "checksum correct" in lines["detector file"]
+    assert {"onlooker", "python", "numpy", "scipy", "opencv", "av", "onnxruntime"} <= lines.keys()
+
+
+def test_doctor_misses_the_embedding_that_was_asked_for(monkeypatch):
+    monkeypatch.setenv("ONLOOKER_FEATURES", "embedding")
+    result = onlooker("doctor")
+    assert result.exit_code == 1
+    assert "MISSING  embedding file" in result.stdout
+
+
+def test_the_example_of_the_settings_is_complete_and_right(tmp_path):
+    assert onlooker("doctor", "--example-settings").stdout == example_file()
+    lines = [row[2:] for row in example_file().splitlines() if " = " in row]
+    assert len(lines) == len(ALL_SETTINGS)
+    (tmp_path / "onlooker.toml").write_text("\n".join(lines))
+    samples = {"people": "people", "state": "door.onlooker", "home": "home", "model": "sface"}
+    assert load_settings({}).values == {
+        **load_settings({"ONLOOKER_SETTINGS": os.devnull}).values,
+        **samples,
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["vertices = 'many'", "colour = 1", "cutoff = [", "one_each = 3", "model = ''"]
+)
+def test_bad_settings_name_the_file(tmp_path, text):
+    (tmp_path / "onlooker.toml").write_text(text)
+    assert "onlooker.toml" in error_of(onlooker("doctor"))
+
+
+def test_a_setting_of_an_earlier_version_names_what_replaces_it(tmp_path):
+    (tmp_path / "onlooker.toml").write_text("save_every = 5\n")
+    text = error_of(onlooker("doctor"))
+    assert "save_every" in text
+    assert "a home stores every change at once" in text
