@@ -12,13 +12,13 @@ from onlooker.home.events import digest
 
 
 def environment():
-    """Of a child that finds what this process finds, and is nobody's but ours."""
+    """The environment of a child process: the same packages, none of the user's settings."""
     ours = {key: value for key, value in os.environ.items() if not key.startswith("ONLOOKER_")}
     return ours | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
 
 
 def assert_never_killed(home, learner, probes):
-    """A home that was, and a learner that was not, know the same and say the same."""
+    """A home that was killed and a learner that was not must know and predict the same."""
     assert home.problems == ()
     assert digest(home.learner) == digest(learner)
     assert home.learner.next_id == learner.next_id
@@ -36,5 +36,5 @@ def long_version(description, kill_often):
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        told = kill_often(Path(place), options.kills, options.seed)
-    print(f"{options.kills} kills: nothing acknowledged was lost; {told}")
+        summary = kill_often(Path(place), options.kills, options.seed)
+    print(f"{options.kills} kills: nothing acknowledged was lost; {summary}")

@@ -1,4 +1,4 @@
-"""What the tests of the service share: pictures of real faces, and a service that runs."""
+"""Shared by the tests of the service: pictures of real faces, a running service, a client."""
 
 import cv2
 import numpy as np
@@ -20,7 +20,7 @@ SOCKETS = f"ws://127.0.0.1:8765{API}"
 
 
 def scene(person, number=0, shift=0):
-    """A picture of one of the forty, enlarged, in front of a wall."""
+    """One of the forty people of the ORL database, enlarged, in front of a wall."""
     face = cv2.resize(pictures_of(person)[number], (184, 224), interpolation=cv2.INTER_CUBIC)
     wall = np.full((480, 640, 3), 90, np.uint8)
     wall[120:344, 220 + shift : 404 + shift] = face[:, :, None] if face.ndim == 2 else face
@@ -51,7 +51,7 @@ def service_in(folder, **options):
 
 
 def client_of(service, folder, *, token=True, near=True, **rules):
-    """Somebody on this computer, with the right token or with none."""
+    """A client of the service, on this computer if near, with the token or without."""
     known, text = Token.in_folder(folder, new=True)
     app = create_app(service, guard=Guard(TokenChecker(known), **rules))
     client = TestClient(
@@ -67,7 +67,7 @@ def client_of(service, folder, *, token=True, near=True, **rules):
 
 
 def teach(client, person, name, numbers=range(4)):
-    """Labeled pictures; what the last answer was."""
+    """Upload labeled pictures; the last answer."""
     for number in numbers:
         answer = client.post(f"{API}/faces", params={"name": name}, content=photo(person, number))
         assert answer.status_code == 201, answer.text
@@ -75,7 +75,7 @@ def teach(client, person, name, numbers=range(4)):
 
 
 def recognized(client, person, number=0):
-    """What a picture that was not taught, but is much like one that was, is called."""
+    """The name of a picture that was not taught, but is similar to one that was."""
     answer = client.post(f"{API}/recognize", content=photo(person, number, suffix=".jpg"))
     assert answer.status_code == 200, answer.text
     (face,) = answer.json()

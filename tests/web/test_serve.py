@@ -83,7 +83,9 @@ def test_what_was_acknowledged_survives_a_kill(folder, tmp_path):
         assert client.post(f"{API}/undo", json={"to": 1}, headers=key).status_code == 200
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 130
-        assert process.stderr.read() == ""  # the token is not told again, and nothing went wrong
+        assert (
+            process.stderr.read() == ""
+        )  # the token is not printed again, and there were no errors
     assert "onlooker.db-wal" not in {path.name for path in folder.iterdir()}
 
 
@@ -124,8 +126,8 @@ def test_ctrl_c_ends_live_streams_too(folder, tmp_path):
         assert "Traceback" not in process.stderr.read()
 
 
-def told(*arguments, code):
-    """The one line of a command that does not even begin."""
+def error_of(*arguments, code):
+    """What a command prints that ends with an error before it serves."""
     result = CliRunner().invoke(app, ["serve", "--port", str(free_port()), *map(str, arguments)])
     assert result.exit_code == code, result.output
     return result.stderr.strip()
@@ -134,21 +136,21 @@ def told(*arguments, code):
 def test_numbers_that_are_not_those_of_the_home_are_refused(folder, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     service_in(folder).close()
-    line = told("--home", folder, "--bandwidth", 0.5, code=1)
-    assert "was built with bandwidth 0.025, --bandwidth says 0.5" in line
+    message = error_of("--home", folder, "--bandwidth", 0.5, code=1)
+    assert "was built with bandwidth 0.025, --bandwidth says 0.5" in message
     assert not (folder / "token.json").exists()
 
 
 def test_a_source_that_is_not_there_is_one_line(folder, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    assert told("missing.mp4", "--home", folder, code=1).count("\n") == 0
+    assert error_of("missing.mp4", "--home", folder, code=1).count("\n") == 0
     assert not (folder / "token.json").exists()  # it would never have been shown
 
 
 def test_without_the_extra_it_says_what_to_install(folder, monkeypatch):
     monkeypatch.delitem(sys.modules, "onlooker.web.server", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    assert 'pip install "onlooker[web]"' in told("--home", folder, code=2)
+    assert 'pip install "onlooker[web]"' in error_of("--home", folder, code=2)
 
 
 def test_a_large_body_is_refused_by_its_header(folder):

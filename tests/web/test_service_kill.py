@@ -1,11 +1,11 @@
-"""`onlooker serve`, killed at any point, goes on as if it had not been.
+"""`onlooker serve`, killed at any point, continues as if it had not been killed.
 
     PYTHONPATH=tests .venv/bin/python tests/web/test_service_kill.py --kills 200
 
 runs the long version. Two cameras stream while labels arrive over REST; kill -9 ends it while it
-opens, while it works, or while it closes. A learner that is never killed stands beside it: it is
-handed the same faces, found again in the frames that the journal names and in the pictures that
-were sent, and not what the journal says became of them.
+opens, while it works, or while it closes. A learner that is never killed is the
+reference: it learns the same faces, taken from the frames that the event log names and from the
+pictures that were sent, and not from the changes in the event log.
 """
 
 import os
@@ -34,12 +34,12 @@ from onlooker.home.home import Home
 from onlooker.simulation.orl import PICTURES, pictures_of
 
 CAMERAS = {"door": 1, "yard": 2}
-"""Who is before each."""
+"""The person in front of each camera."""
 STRANGER = 30
 LENGTH = 30
 """Frames of a recording: more than a second."""
 FILMS = 4
-"""Different recordings of each camera; the lives take turns."""
+"""Different recordings of each camera; the processes take turns."""
 VERTICES = 40
 """So few that faces are merged all the time."""
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
@@ -91,7 +91,7 @@ def film(camera, number):
             return shown
 
 
-def letters():
+def labeled_pictures():
     """Pictures to send: PNG, vector and name; no two are alike, so each is a vertex of its own."""
     for number in count():
         person = 1 + number % 4
@@ -100,7 +100,7 @@ def letters():
             yield encoded(pixels), vector, f"person {person}"
 
 
-def laid_out(folder, camera, number):
+def recording_folder(folder, camera, number):
     """A recording as a folder of pictures: where it is."""
     place = folder / f"{camera}-{number}"
     if not place.exists():
@@ -110,12 +110,12 @@ def laid_out(folder, camera, number):
     return place
 
 
-# ---- a life
+# ---- one process
 
 
 @dataclass
-class Life:
-    """What one process was told, in order."""
+class ServiceRun:
+    """One process: which labels were sent to it, in order."""
 
     film: int
     sent: list = field(default_factory=list)
@@ -123,22 +123,22 @@ class Life:
     acknowledged: int = 0
     """How many of those were answered with 201."""
     said: str = ""
-    """Last words."""
+    """What it printed to stderr."""
 
 
-class Service:
-    """A home that is served again and again."""
+class RestartedService:
+    """A home whose service is started again and again."""
 
     def __init__(self, folder):
         self.home, self.films, self.token = folder / "home", folder / "films", ""
-        self.letters = letters()
+        self.labeled_pictures = labeled_pictures()
 
     @contextmanager
     def process(self, number=None):
         """A service with both cameras, or none, in a process group of its own."""
         with socket.create_server(("127.0.0.1", 0)) as any_port:
             port = any_port.getsockname()[1]
-        films = {c: laid_out(self.films, c, number) for c in CAMERAS if number is not None}
+        films = {c: recording_folder(self.films, c, number) for c in CAMERAS if number is not None}
         sources = [f"{camera}={place}" for camera, place in films.items()]
         options = {"--home": self.home, "--port": port, "--vertices": VERTICES}
         process = subprocess.Popen(
@@ -158,79 +158,80 @@ class Service:
             process.stderr.close()
 
     def wait(self, process):
-        """Until it listens; the token is told at the first start only."""
+        """Wait until it listens; the token is printed at the first start only."""
         said = process.stderr.readline()
         assert "listening on" in said, said + process.stderr.read()
         if not self.token:
             self.token = re.search(r"this once: (\S+)", process.stderr.readline())[1]
         return said
 
-    def live(self, number, moments, how):
-        """Start it, let it be told things, and kill it: the life it had."""
-        life = Life(number % FILMS)
-        with self.process(life.film) as (process, client):
+    def run_and_kill(self, number, moments, how):
+        """Start it, send it labels, and kill it."""
+        run = ServiceRun(number % FILMS)
+        with self.process(run.film) as (process, client):
             if how == "opening":
-                ends_after(process, moments.uniform(0.3, 2.0))
+                kill_after(process, moments.uniform(0.3, 2.0))
             else:
                 self.wait(process)
-                end = ends_gently if how == "closing" else ends_after
-                self.write(life, client, lambda: end(process, moments.random()))
+                end = terminate_then_kill if how == "closing" else kill_after
+                self.write(run, client, lambda: end(process, moments.random()))
             process.wait(30)
-            life.said = process.stderr.read()
-        return life
+            run.said = process.stderr.read()
+        return run
 
-    def write(self, life, client, begun):
-        """Send labels, one after the other, until nobody answers any more.
+    def write(self, run, client, first_answered):
+        """Send labels, one after the other, until the service does not answer any more.
 
-        The end draws near from the first answer on: a slow machine gets as far as a fast one.
+        first_answered is called after the first answer and starts the timer of the kill: a slow
+        machine gets as far as a fast one.
         """
         client.headers["authorization"] = f"Bearer {self.token}"
-        for png, vector, name in self.letters:
-            life.sent.append((vector, name))
+        for png, vector, name in self.labeled_pictures:
+            run.sent.append((vector, name))
             try:
                 answer = client.post("/faces", params={"name": name}, content=png)
             except httpx2.TransportError:
                 return
             if answer.status_code == 503:  # it is closing
-                life.sent.pop()
+                run.sent.pop()
                 return
             assert answer.status_code == 201, answer.text
-            life.acknowledged += 1
-            if life.acknowledged == 1:
-                begun()
+            run.acknowledged += 1
+            if run.acknowledged == 1:
+                first_answered()
 
 
 def kill(process):
-    """The whole group, at once; as a power cut does."""
+    """Kill the whole process group at once, as a power cut does."""
     if process.poll() is None:
         with suppress(ProcessLookupError):  # it has ended this very moment
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def ends_after(process, seconds):
-    """Kill it then."""
+def kill_after(process, seconds):
+    """Kill it after a while."""
     threading.Timer(seconds, kill, [process]).start()
 
 
-def ends_gently(process, seconds):
-    """Ask it to end, and kill it while it does so."""
+def terminate_then_kill(process, seconds):
+    """Terminate it, and kill it while it closes."""
     threading.Timer(seconds, process.terminate).start()
     threading.Timer(1.3 * seconds, kill, [process]).start()
 
 
-# ---- the learner beside
+# ---- the reference
 
 
-class Beside:
+class ReferenceLearner:
     """The learner that was never killed."""
 
     def __init__(self):
         self.learner, self.sequence = new_learner(), 0
         self.observed = self.taught = self.ahead = 0
 
-    def follow(self, home, life):
-        """Learn what the home was told during a life, from the pictures themselves."""
-        teaching = iter(life.sent)
+    def follow(self, home, run):
+        """Learn what the home learned in one run, from the pictures themselves."""
+        teaching = iter(run.sent)
         events = home.events(self.sequence, limit=10**6)
         for event in events:
             assert event.sequence == self.sequence + 1
@@ -239,34 +240,34 @@ class Beside:
                 self.learner.teach(*next(teaching))
             else:
                 assert event.kind == "observe"
-                _, vector = film(event.camera, life.film)[event.frame]
+                _, vector = film(event.camera, run.film)[event.frame]
                 assert self.learner.observe(vector).label is not None
         taught = sum(event.kind == "teach" for event in events)
-        assert life.acknowledged <= taught <= len(life.sent), "an acknowledged label is lost"
+        assert run.acknowledged <= taught <= len(run.sent), "an acknowledged label is lost"
         self.taught += taught
         self.observed += len(events) - taught
-        self.ahead += taught - life.acknowledged
+        self.ahead += taught - run.acknowledged
 
 
 def kill_often(folder, kills, seed):
-    """Kill it so often, and compare after every time: the learner beside."""
-    service, beside, moments = Service(folder), Beside(), random.Random(seed)
+    """Kill the service, and compare with the reference after every kill."""
+    service, reference, moments = RestartedService(folder), ReferenceLearner(), random.Random(seed)
     probes = [vector for camera in CAMERAS for _, vector in film(camera, seed % FILMS)[::5]]
     for number in range(kills):
         how = "opening" if number % 4 == 3 else "closing" if number % 4 == 1 else "working"
-        life = service.live(number, moments, how)
-        assert "Traceback" not in life.said, life.said
+        run = service.run_and_kill(number, moments, how)
+        assert "Traceback" not in run.said, run.said
         copy = folder / "copy"  # the home itself is for the next service to find as it is
         shutil.copytree(service.home, copy)
         with opened(copy) as home:
-            beside.follow(home, life)
-            assert_never_killed(home, beside.learner, probes)
+            reference.follow(home, run)
+            assert_never_killed(home, reference.learner, probes)
         shutil.rmtree(copy)
-    compare_over_rest(service, beside.learner, seed)
+    compare_over_rest(service, reference.learner, seed)
     with opened(service.home) as home:
-        assert home.sequence == beside.sequence
-        assert_never_killed(home, beside.learner, probes)
-    return beside
+        assert home.sequence == reference.sequence
+        assert_never_killed(home, reference.learner, probes)
+    return reference
 
 
 def compare_over_rest(service, learner, seed):
@@ -288,20 +289,20 @@ def compare_over_rest(service, learner, seed):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no process groups to kill")
 def test_a_service_that_is_killed_loses_nothing_it_acknowledged(tmp_path):
-    beside = kill_often(tmp_path, kills=3, seed=1)
-    assert beside.taught >= 5
-    assert beside.observed > 0
+    reference = kill_often(tmp_path, kills=3, seed=1)
+    assert reference.taught >= 5
+    assert reference.observed > 0
 
 
-def told(folder, kills, seed):
-    """The figures in words."""
-    beside = kill_often(folder, kills, seed)
+def summary(folder, kills, seed):
+    """The figures of the long version, as a sentence."""
+    reference = kill_often(folder, kills, seed)
     return (
-        f"{beside.taught} labels and {beside.observed} faces of two cameras were learned; the home "
-        f"knew what the learner knew that was never killed, every time; {beside.ahead} times one "
-        "label more was on the disk than had been acknowledged"
+        f"{reference.taught} labels and {reference.observed} faces of two cameras were learned; "
+        "the home knew the same as the reference, every time; "
+        f"{reference.ahead} times one label more was on the disk than had been acknowledged"
     )
 
 
 if __name__ == "__main__":
-    long_version(__doc__, told)
+    long_version(__doc__, summary)

@@ -94,11 +94,11 @@ def test_history_counts_the_lines_of_the_diary(client, service):
         home.album.record_sighting(now - 60, "door", 0, "ben", None)
 
     service.home_thread.submit(write).result()
-    told = client.get(f"{API}/people/{ana}/history", params={"hours": 24, "buckets": 24}).json()
-    assert told["to"] - told["from"] == pytest.approx(24 * 3600)
-    assert len(told["counts"]) == 24
-    assert (told["counts"][23], told["counts"][22], told["counts"][0]) == (1, 2, 1)
-    assert sum(told["counts"]) == 4
+    history = client.get(f"{API}/people/{ana}/history", params={"hours": 24, "buckets": 24}).json()
+    assert history["to"] - history["from"] == pytest.approx(24 * 3600)
+    assert len(history["counts"]) == 24
+    assert (history["counts"][23], history["counts"][22], history["counts"][0]) == (1, 2, 1)
+    assert sum(history["counts"]) == 4
     assert client.get(f"{API}/people/{'0' * 16}/history").status_code == 404
     for bad in ({"hours": 0}, {"buckets": 0}, {"buckets": 501}, {"hours": 9000}):
         assert client.get(f"{API}/people/{ana}/history", params=bad).status_code == 422

@@ -1,4 +1,4 @@
-"""The map of the graph: the strongest links, told truly, measured once, and no camera waits."""
+"""The map of the graph: the strongest links, graph truly, measured once, and no camera waits."""
 
 import time
 
@@ -73,15 +73,15 @@ def test_the_map_shows_who_is_known_and_is_not_sent_twice(client, service):
     for index in range(3):
         service.recognize(Frame("door", index, 0.0, scene(1, shift=1 + index)))
     answer = client.get(f"{API}/map")
-    told = answer.json()
-    assert [vertex["name"] for vertex in told["vertices"]].count("ana") == 4
-    assert sum(vertex["labeled"] for vertex in told["vertices"]) == 2
-    assert all(vertex["picture"] for vertex in told["vertices"] if vertex["labeled"])
-    names = [vertex["name"] for vertex in told["vertices"]]
-    assert told["links"]
-    assert all(names[i] == names[j] and 0 < w <= 1 for i, j, w in told["links"])
+    graph = answer.json()
+    assert [vertex["name"] for vertex in graph["vertices"]].count("ana") == 4
+    assert sum(vertex["labeled"] for vertex in graph["vertices"]) == 2
+    assert all(vertex["picture"] for vertex in graph["vertices"] if vertex["labeled"])
+    names = [vertex["name"] for vertex in graph["vertices"]]
+    assert graph["links"]
+    assert all(names[i] == names[j] and 0 < w <= 1 for i, j, w in graph["links"])
     kernel = new_learner().kernel
-    assert told["kernel"] == {"bandwidth": kernel.bandwidth, "cutoff": kernel.cutoff}
+    assert graph["kernel"] == {"bandwidth": kernel.bandwidth, "cutoff": kernel.cutoff}
     same = client.get(f"{API}/map", headers={"if-none-match": answer.headers["etag"]})
     assert (same.status_code, same.content) == (304, b"")
     teach(client, 3, "cem", [0])

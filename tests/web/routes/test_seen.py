@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.services import API, photo, recognized, scene, teach
+from helpers.services import API, recognized, scene, teach
 from onlooker.vision.types import Frame
 from onlooker.web.frames import TRACKS
 
@@ -106,27 +106,6 @@ def test_a_name_that_is_none_is_refused(client, service):
     for body in ({"name": " "}, {"name": "x" * 201}, {}, {"name": "ana", "more": 1}):
         assert client.post(f"{API}/seen/door/{track}/label", json=body).status_code == 422
     assert client.post(f"{API}/seen/{'x' * 65}/1/label", json={"name": "a"}).status_code == 422
-
-
-def test_learned_counts_what_was_taken_in_by_watching(client, service):
-    def summary():
-        return client.get(f"{API}/summary").json()
-
-    assert summary() == {
-        "people": 0, "labeled": 0, "learned": 0, "vertices": 0, "strangers": 0,
-        "sequence": 0, "radius": 0.0, "cameras": 0,
-    }  # fmt: skip
-    teach(client, 1, "ana", [0, 1])
-    for index in range(3):
-        show(service, 1, index, shift=1 + index)
-    show(service, 2, 9, camera="yard")
-    told = summary()
-    assert (told["people"], told["labeled"], told["learned"]) == (1, 2, 3)
-    assert (told["strangers"], told["sequence"]) == (1, 5)
-    client.post(f"{API}/undo", json={"to": 3})
-    assert summary()["learned"] == 1
-    client.post(f"{API}/recognize", content=photo(1))
-    assert summary()["learned"] == 1
 
 
 def test_wrong_finds_the_vertex_that_a_face_was_merged_into(client, service):

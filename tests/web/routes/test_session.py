@@ -1,14 +1,9 @@
-"""Signing in and out with a form; and what health and sites tell."""
+"""Signing in and out with the form."""
 
 import pytest
-from starlette.testclient import TestClient
 
-from helpers.services import API, client_of, scene, service_in, teach
+from helpers.services import API, client_of, service_in
 from helpers.waiting import eventually
-from onlooker.vision.types import Frame
-from onlooker.web.app import create_app
-from onlooker.web.auth import Guard, Token, TokenChecker
-from onlooker.web.routes.sites import SiteRow
 
 SESSION = f"{API}/session"
 
@@ -68,40 +63,6 @@ def test_the_store_is_the_same_after_a_restart_and_another_elsewhere(tmp_path):
             words.append(client_of(service, tmp_path / folder).get(SESSION).json()["store"])
     assert words[0] == words[1] != words[2]
     assert all(len(word) == 16 for word in words)
-
-
-def test_health_tells_what_it_costs(client, service):
-    teach(client, 1, "ana", [0])
-    with service.browser_camera("laptop"):
-        for index in range(4):
-            service.recognize(Frame("laptop", index, index / 12, scene(1, shift=index)))
-        eventually(lambda: client.get(f"{API}/health").json()["vertices"] > 1)
-        told = client.get(f"{API}/health").json()
-    (camera,) = told["cameras"]
-    assert (camera["name"], camera["frames"], camera["dropped"]) == ("laptop", 4, 0)
-    assert camera["fps"] > 0
-    stages = camera["seconds"]
-    assert 0 < stages["detect"] < stages["whole"]
-    assert stages["whole"] >= stages["detect"] + stages["features"] + stages["learn"]
-    assert told["max_vertices"] == 500
-    assert told["memory"] > 10_000_000
-    assert told["disk"]["home"] > 10_000
-    assert told["disk"]["free"] > 0
-    assert told["retention"] == {"stranger_hours": 8.0, "sighting_days": 30.0, "undo_days": 7.0}
-    assert set(told["versions"]) == {"onlooker", "python", "numpy", "opencv", "sqlite"}
-    assert told["queue"] >= 0
-    assert told["uptime"] > 0
-    assert client.get(f"{API}/health").json()["cameras"] == []
-
-
-def test_sites_are_told_by_whoever_started_the_service(client, service, tmp_path):
-    assert client.get(f"{API}/sites").json() == []
-    gate = SiteRow("gate", "restarting", 2, 340, 8, 91_000, 5021, "it fell over")
-    token, _ = Token.in_folder(tmp_path / "home", new=True)
-    app = create_app(service, guard=Guard(TokenChecker(token)), list_sites=lambda: [gate])
-    other = TestClient(app, base_url="http://127.0.0.1:8765", client=("127.0.0.1", 5000))
-    (site,) = other.get(f"{API}/sites").json()
-    assert (site["name"], site["state"], site["problem"]) == ("gate", "restarting", "it fell over")
 
 
 def test_the_simulated_camera_may_be_added_by_anybody_with_the_token(client, nobody):

@@ -1,4 +1,4 @@
-"""A client that leaves in the middle of an upload: nobody is told, and nothing is printed."""
+"""Clients that disconnect during an upload, and refused requests with a body."""
 
 import socket
 from urllib.parse import urlsplit

@@ -1,26 +1,22 @@
 """Cameras, live views, streams of results and events, and a browser's own camera."""
 
-import asyncio
 import itertools
 import json
-import re
 import shutil
 from pathlib import Path
-from threading import Event
 
+import cv2
 import httpx2
+import numpy as np
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
 from helpers.running import serving
-from helpers.services import API, SOCKETS, client_of, encoded, photo, scene, service_in, teach
+from helpers.services import API, SOCKETS, client_of, encoded, photo, scene, teach
 from helpers.waiting import eventually
 from onlooker.simulation.scenarios import scenario, write_video
 from onlooker.vision.types import Frame
-from onlooker.web.broadcast import Broadcast
 from onlooker.web.routes.live import MAX_FRAME
-
-SAMPLE = re.compile(r'onlooker_\w+\{(\w+="(\\.|[^"\\])*",?)*\} [0-9.e+-]+')
 
 
 @pytest.fixture(scope="module")
@@ -151,9 +147,9 @@ def test_a_browser_without_the_token_is_refused(service, tmp_path):
 
 def events_of(lines):
     event = {}
-    for line in lines:
-        key, _, value = line.partition(": ")
-        if line == "" and event:
+    for text in lines:
+        key, _, value = text.partition(": ")
+        if text == "" and event:
             yield event
             event = {}
         elif key:
@@ -176,44 +172,6 @@ def test_events_are_told_as_they_happen(client, service):
         assert json.loads(second["data"])["changes"][0][0] == "new"
 
 
-def test_metrics_can_be_read(client, service):
-    service.recognize(Frame('a "strange" name', 0, 0.0, scene(1)))
-    answer = client.get(f"{API}/metrics")
-    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
-    lines = answer.text.splitlines()
-    samples = [line for line in lines if not line.startswith("#")]
-    assert all(SAMPLE.fullmatch(line) for line in samples)
-    assert any(line.startswith("onlooker_frames_total{") for line in samples)
-    assert any('as="unknown"' in line for line in samples)
-
-
-def test_who_is_slow_loses_the_oldest():
-    async def listen():
-        broadcast = Broadcast()
-        with broadcast.listen("news", size=2) as slow:
-            for number in range(5):
-                broadcast.publish("news", number)
-            return [await slow.take(1.0) for _ in range(2)], broadcast.lost
-
-    assert asyncio.run(listen()) == ([3, 4], 3)
-
-
-def test_too_much_work_is_refused_not_queued_for_ever(tmp_path):
-    with service_in(tmp_path / "home", queue_size=2) as service:
-        client = client_of(service, tmp_path / "home")
-        go = Event()
-        blocked = service.home_thread.submit(lambda home: go.wait(20))
-        eventually(blocked.running)
-        waiting = [service.home_thread.submit(lambda home: home.sequence) for _ in range(2)]
-        answer = client.get(f"{API}/people")
-        assert answer.status_code == 503
-        assert answer.headers["retry-after"] == "1"
-        assert client.get(f"{API}/health").status_code == 200  # needs no turn
-        go.set()
-        assert [one.result(5) for one in waiting] == [0, 0]
-        assert client.get(f"{API}/people").status_code == 200
-
-
 def test_a_picture_of_anything_is_no_server_error(client):
     for content in (b"", b"\x89PNG\r\n\x1a\n", photo(1)[:500], encoded(scene(1))[:-20]):
         assert client.post(f"{API}/recognize", content=content).status_code == 422
@@ -232,3 +190,67 @@ def test_one_odd_frame_does_not_end_a_camera(service, client, film, monkeypatch)
     state = eventually(lambda: (s := state_of(client, "door"))["state"] == "ended" and s)
     assert state["frames"] > 2
     assert state["frames"] + state["dropped"] == 50
+
+
+def show(service, person, index, *, camera="door", number=0, shift=0):
+    return service.recognize(
+        Frame(camera, index, index / 12, scene(person, number, shift))
+    ).sightings
+
+
+def test_a_result_is_followed_by_exactly_its_picture(client, service):
+    teach(client, 1, "ana", [0])
+    show(service, 1, 0)
+    with client.websocket_connect(f"{SOCKETS}/live/door") as socket:
+        for index, person in enumerate((1, 2, 1)):
+            if index:
+                eventually(lambda: service.broadcast.listeners == 1)
+                show(service, person, index)
+            result = socket.receive_json()
+            pixels = cv2.imdecode(np.frombuffer(socket.receive_bytes(), np.uint8), 1)
+            assert (result["camera"], result["frame"]) == ("door", index)
+            difference = np.abs(pixels.astype(int) - scene(person)).mean()
+            assert difference < 2  # JPEG, and no boxes drawn
+            assert set(result["seconds"]) == {"detect", "features", "learn"}
+            assert result["learned"] == client.get(f"{API}/summary").json()["learned"]
+        (face,) = result["faces"]
+        assert (face["name"], face["state"], face["card"]) == ("ana", "known", None)
+        assert face["vertex"] is not None
+    eventually(lambda: service.broadcast.listeners == 0)
+
+
+def test_a_stranger_in_the_view_has_the_card_they_went_to(client, service):
+    with client.websocket_connect(f"{SOCKETS}/browser/laptop") as camera:
+        camera.send_bytes(photo(1, suffix=".jpg"))
+        (face,) = camera.receive_json()["faces"]
+        (card,) = client.get(f"{API}/strangers").json()
+        assert (face["state"], face["vertex"]) == ("nobody", None)
+        assert face["card"] == card["card"]
+        with client.websocket_connect(f"{SOCKETS}/live/laptop") as socket:
+            assert socket.receive_json()["camera"] == "laptop"
+            assert socket.receive_bytes().startswith(b"\xff\xd8")
+
+
+def test_an_unknown_camera_is_told_and_closed(client):
+    with client.websocket_connect(f"{SOCKETS}/live/attic") as socket:
+        assert "attic" in socket.receive_json()["detail"]
+        with pytest.raises(WebSocketDisconnect) as closed:
+            socket.receive_json()
+    assert closed.value.code == 4404
+
+
+def test_who_is_slow_gets_the_newest(client, service):
+    show(service, 1, 0)
+    with client.websocket_connect(f"{SOCKETS}/live/door") as socket:
+        eventually(lambda: service.broadcast.listeners == 1)
+        assert socket.receive_json()["frame"] == 0
+        socket.receive_bytes()
+        view = service.latest("door")
+        for _ in range(50):  # faster than anybody can look
+            service.broadcast.publish("live door", view)
+        show(service, 1, 1)
+        frames = []
+        while not frames or frames[-1] != 1:
+            frames.append(socket.receive_json()["frame"])
+            socket.receive_bytes()
+        assert len(frames) < 50

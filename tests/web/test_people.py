@@ -1,11 +1,11 @@
-"""Every change tells how to take it back, and taking it back does."""
+"""Every change returns the event to undo to, and undoing restores what was known."""
 
 from helpers.services import API, photo, scene, teach
 from onlooker.vision.types import Frame
 
 
 def known(client):
-    """All that a person would notice."""
+    """What a person sees of people and strangers."""
     people = [(p["name"], p["labeled"], p["learned"]) for p in client.get(f"{API}/people").json()]
     cards = [
         (card["card"], card["count"], card["faces"], card["hidden"])
@@ -14,8 +14,8 @@ def known(client):
     return people, cards
 
 
-def there_and_back(client, change):
-    """Do something, take it back, and be where we were."""
+def change_and_undo(client, change):
+    """Make a change, undo it, and compare with before."""
     before = known(client)
     answer = change()
     assert answer.status_code in (200, 201), answer.text
@@ -46,7 +46,7 @@ def test_each_change_can_be_taken_back(client, service):
         lambda: client.patch(f"{API}/people/{ana}", json={"name": "Ana"}),
         lambda: client.post(f"{API}/people/merge", json=body),
     ):
-        there_and_back(client, change)
+        change_and_undo(client, change)
 
 
 def test_what_changes_nothing_has_nothing_to_undo(client):

@@ -1,4 +1,4 @@
-"""The files of the page: served with their kinds, checked anew, and nothing beside them."""
+"""The files of the page: media types, revalidation, and no other files."""
 
 import pytest
 

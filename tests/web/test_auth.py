@@ -161,8 +161,8 @@ def test_the_token_is_kept_as_a_hash_and_for_the_owner_only(tmp_path):
 def test_every_answer_carries_the_strict_headers(client):
     for path in ("/", f"{API}/people", "/nothing-here"):
         headers = client.get(path).headers
-        kept = "no-cache" if path == "/" else "no-store"
-        expected = {**HEADERS, "cache-control": kept}
+        caching = "no-cache" if path == "/" else "no-store"
+        expected = {**HEADERS, "cache-control": caching}
         assert {name: headers[name] for name in HEADERS} == expected
     page = client.get("/").text
     assert "<script>" not in page

@@ -1,0 +1,43 @@
+"""Data that expired while the service did not run is deleted at its start."""
+
+import time
+
+import numpy as np
+
+from helpers.services import new_learner, service_in
+from onlooker.home.home import Home
+from onlooker.home.retention import DAY
+from onlooker.strangers.book import StrangerBook
+
+
+def closed_home(folder, days):
+    """A home that was closed days ago, with one sighting and one stranger."""
+
+    def then():
+        return time.time() - days * DAY
+
+    with (
+        Home(folder, new_learner=new_learner, clock=then) as home,
+        StrangerBook(home, folder, clock=then) as book,
+    ):
+        home.record_sighting(camera="door", frame=1, name="ana", vertex=None)
+        book.met(np.full(96 * 96, 0.5, np.float32), camera="door", frame=2)
+
+
+def stored(folder):
+    """How many sightings and cards a service has just after its start."""
+    with service_in(folder) as service:
+        sightings = service.home_thread.submit(lambda home: len(home.album.sightings())).result()
+        cards = service.home_thread.submit(
+            lambda home: len(service.people.strangers(hidden=True))
+        ).result()
+    return sightings, cards
+
+
+def test_a_service_that_was_away_for_long_shows_nothing_that_has_expired(tmp_path):
+    closed_home(tmp_path / "hour", days=1 / 24)
+    closed_home(tmp_path / "day", days=1)
+    closed_home(tmp_path / "month", days=31)
+    assert stored(tmp_path / "hour") == (1, 1)
+    assert stored(tmp_path / "day") == (1, 0)
+    assert stored(tmp_path / "month") == (0, 0)
