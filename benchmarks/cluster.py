@@ -80,14 +80,14 @@ class Working(SiteActor):
         """Examples per second, processor seconds for each, and the most memory it had."""
         site = self._ready()
         crowd = Crowd(length, together=False)
-        hello = site.open_session("inside")
+        opened = site.open_session("inside")
         faces = [face for face, _ in crowd.faces(count, start=start)]
         began, busy = perf_counter(), process_time()
         for first in range(0, count, BATCH):
-            done = hello.last + first
+            done = opened.last + first
             some = faces[first : first + BATCH]
             batch = [NumberedExample(done + at, face) for at, face in enumerate(some, start=1)]
-            site.receive("inside", hello.session, batch, done)
+            site.receive("inside", opened.session, batch, done)
         rate = count / (perf_counter() - began)
         cpu = (process_time() - busy) / count
         return rate, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -107,9 +107,9 @@ def adopted(folder: Path, learner: OnlineHarmonicLearner) -> Path:
 
 def site_actor(kind: type, name: str, folder: Path, learner: OnlineHarmonicLearner) -> Any:
     """A site that knows what a learner does, over Ray."""
-    plan = SiteSpec(name, adopted(folder, learner), learner_config_of(learner), KEEPING)
+    spec = SiteSpec(name, adopted(folder, learner), learner_config_of(learner), KEEPING)
     options = {"max_restarts": -1, "max_task_retries": 0, "max_pending_calls": 64}
-    actor = ray.remote(kind).options(num_cpus=1, **options).remote(plan)
+    actor = ray.remote(kind).options(num_cpus=1, **options).remote(spec)
     result_of(actor.call.remote("report"), 120)
     return actor
 
@@ -123,9 +123,9 @@ def overhead(folder: Path, learner: OnlineHarmonicLearner, crowd: Crowd, steps: 
     )
     bare = ray.remote(Bare).options(num_cpus=0).remote()
     site = site_actor(SiteActor, "overhead", folder / "site", learner)
-    line = RayTransport("overhead", site)
-    hello = line.open_session("single")
-    sender = Sender("many", lambda: line, batch_size=BATCH, queue_size=BATCH)
+    transport = RayTransport("overhead", site)
+    opened = transport.open_session("single")
+    sender = Sender("many", lambda: transport, batch_size=BATCH, queue_size=BATCH)
     sender.wait_until_known()
     ray.get(bare.take.remote(np.zeros(4)))
 
@@ -141,7 +141,7 @@ def overhead(folder: Path, learner: OnlineHarmonicLearner, crowd: Crowd, steps: 
 
     def site_call(number: int, face: Any) -> None:
         example = [NumberedExample(number, face)]
-        line.answer(line.send("single", hello.session, example, number - 1))
+        transport.answer(transport.send("single", opened.session, example, number - 1))
 
     calls = {
         "plain": lambda number, face: plain.observe(face),

@@ -10,7 +10,7 @@ import pytest
 def descendants():
     """The processes that stem from this one, by id, with their command lines."""
     rows = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True).stdout
-    table = [line.split(None, 2) for line in rows.splitlines()]
+    table = [row.split(None, 2) for row in rows.splitlines()]
     found, grown = {os.getpid()}, True
     while grown:
         more = {int(pid) for pid, parent, *_ in table if int(parent) in found} - found
@@ -55,8 +55,8 @@ def ray_here(tmp_path_factory):
 def _alive(known):
     rows = subprocess.run(["ps", "-eo", "pid=,stat=,args="], capture_output=True, text=True).stdout
     now = {}
-    for line in rows.splitlines():
-        pid, stat, *args = line.split(None, 2)
+    for row in rows.splitlines():
+        pid, stat, *args = row.split(None, 2)
         if not stat.startswith("Z") and args:
             now[int(pid)] = args[0]
     return {pid: now[pid] for pid in known if "ray" in now.get(pid, "")}

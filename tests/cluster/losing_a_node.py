@@ -66,13 +66,13 @@ def main(folder):
     )
     lost_node = second.node_id
     sites = [f"s{at}" for at in range(3)]
-    plans = {site: SiteSpec(site, folder / site, LEARNER_CONFIG) for site in sites}
-    handles = {site: start_site(plan) for site, plan in plans.items()}
-    rounds = Coordinator(
-        {site: plan.folder for site, plan in plans.items()}, every=3600, timeout=30
+    specs = {site: SiteSpec(site, folder / site, LEARNER_CONFIG) for site in sites}
+    handles = {site: start_site(spec) for site, spec in specs.items()}
+    coordinator = Coordinator(
+        {site: spec.folder for site, spec in specs.items()}, interval=3600, timeout=30
     )
     before = {site: result_of(handle.call.remote("report"), 60) for site, handle in handles.items()}
-    rounds._look()  # a whole round would tell names, and this test compares digests
+    coordinator.look()  # a whole round would tell names, and this test compares digests
     senders = {
         site: Sender("door", lambda site=site: RayTransport(site), give_up_after=240)
         for site in sites
@@ -94,18 +94,18 @@ def main(folder):
         site: digest(result_of(find_site(site).call.remote("snapshot"), 60).learner())
         for site in sites
     }
-    rounds._look()
-    states = {state.site: state for state in rounds.states()}
-    rounds.end()
+    coordinator.look()
+    states = {state.site: state for state in coordinator.statuses()}
+    coordinator.end()
     result = {
         site: {
             "moved": before[site].node == lost_node,
             "node_is_the_lost_one": after[site].node == lost_node,
             "acknowledged": sent[site].acknowledged,
-            "away": sent[site].away,
-            "gap": after[site].gap,
+            "away": sent[site].outage_seconds,
+            "gap": after[site].downtime,
             "said": states[site].problems(),
-            "moves": states[site].moves,
+            "moves": states[site].restarts,
             "digest": words[site],
         }
         for site in sites

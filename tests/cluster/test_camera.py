@@ -49,7 +49,7 @@ def test_a_recording_becomes_vectors_and_is_delivered_once(tmp_path, recording):
         again = until_ended(CameraLoop(camera, finder, lambda: site))
         assert again.faces == first.faces
         assert again.sent.acknowledged == 0
-        assert site.ask("report").last == {"door": first.faces}
+        assert site.call("report").last_numbers == {"door": first.faces}
 
 
 @pytest.mark.parametrize("source", ["no such folder", "ftp://10.0.0.5/1"])

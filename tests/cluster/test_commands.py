@@ -25,7 +25,7 @@ def onlooker(*arguments, timeout=300):
 
 def rows(done):
     assert done.returncode == 0, done.stderr[-2000:]
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(row) for row in done.stdout.splitlines()]
 
 
 def page(config):
@@ -144,6 +144,12 @@ def test_without_ray_one_line_names_the_extra(tmp_path, arguments):
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert 'needs ray, which is not installed: pip install "onlooker[cluster]"' in done.stderr
+
+
+def test_the_command_line_starts_without_what_reads_a_cluster_configuration():
+    """pydantic comes with the extra `cluster`; newer versions of typer bring it, too."""
+    code = "import sys, onlooker.cli; sys.exit('onlooker.cluster.config' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
 
 
 def test_a_sweep_on_ray_gives_the_rows_that_processes_give(ray_here):

@@ -25,14 +25,20 @@ def test_a_configuration_says_where_and_who():
     ("table", "words"),
     [
         ({}, "lists no site"),
-        ({"sites": {"a": {}}, "sights": 1}, "sets sights"),
-        ({"sites": {"a": {"camera": {}}}}, "site a sets camera"),
+        (
+            {"sites": {"a": {}}, "sights": 1},
+            "sights is not a setting; the settings there are features,",
+        ),
+        ({"sites": {"a": {"camera": {}}}}, "sites.a.camera is not a setting"),
         ({"sites": {"../a": {}}}, "letters, digits"),
         ({"sites": {"..": {}}}, "letters, digits"),
-        ({"sites": {"a": 3}}, "must be a table"),
-        ({"sites": {"a": {"cameras": ["0"]}}}, "must be a table"),
-        ({"sites": {"a": {"cameras": {"d": ""}}}}, "source of camera d must be a text"),
-        ({"sites": {"a": {"cameras": {"d": {"source": "0", "where": "x"}}}}}, "sets where"),
+        ({"sites": {"a": 3}}, "sites.a must be a table, such as [sites.a], got 3"),
+        ({"sites": {"a": {"cameras": ["0"]}}}, "sites.a.cameras must be a table"),
+        ({"sites": {"a": {"cameras": {"d": ""}}}}, "sites.a.cameras.d.source must be a text"),
+        (
+            {"sites": {"a": {"cameras": {"d": {"source": 0, "where": 1}}}}},
+            "d.where is not a setting",
+        ),
         ({"sites": {"a": NORTH, "b": {"cameras": {"door": "1"}}}}, "door is claimed by the sites"),
         (
             {"sites": {"a": NORTH, "b": {"cameras": {"gate": "rtsp://10.0.0.5/1"}}}},
@@ -44,15 +50,39 @@ def test_a_configuration_says_where_and_who():
         ),
         ({"sites": {"a": {"bandwidth": 0.1}, "b": {}}}, "bandwidth is 0.1 at site a and None"),
         ({"cutoff": 1e-5, "sites": {"a": {"cutoff": 1e-6}, "b": {}}}, "cutoff is 1e-06 at site a"),
-        ({"sites": {"a": {}}, "vertices": 0}, "vertices must be"),
-        ({"sites": {"a": {}}, "features": "smell"}, "features are pixels or embedding"),
-        ({"sites": {"a": {}}, "names_every": 0}, "names_every must be"),
+        ({"sites": {"a": {}}, "vertices": 0}, "vertices must be greater than or equal to 1, got 0"),
+        (
+            {"sites": {"a": {}}, "features": "smell"},
+            "features must be 'pixels' or 'embedding', got",
+        ),
+        ({"sites": {"a": {}}, "vertices": "5"}, "vertices must be a valid integer, got '5'"),
+        ({"sites": {"a": {"bandwidth": float("nan")}}}, "a.bandwidth must be a finite number"),
+        ({"sites": {"a": {"cameras": {"d": {"node": "x"}}}}}, "cameras.d.source is missing"),
+        ({"sites": {"a": {"cameras": {"d/e": "0"}}}}, "a camera is named with letters, digits"),
+        ({"sites": {"a": {}}, "names_every": 0}, "greater than or equal to 0.1, got 0"),
     ],
 )
-def test_what_makes_no_sense_is_refused_in_words(table, words):
+def test_an_error_names_the_place_the_value_and_what_is_expected(table, words):
     with pytest.raises(BadValue) as caught:
         config_of(table, Path())
     assert words in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "cameras",
+    [
+        {"d": ["rtsp://ana:secret@10.0.0.5"]},
+        {"d": {"url": "rtsp://ana:secret@10.0.0.5"}},
+        ["rtsp://ana:secret@10.0.0.5"],
+        {"d": {"source": {"url": "rtsp://ana:secret@10.0.0.5"}}},
+    ],
+)
+def test_an_error_does_not_show_a_password(cameras):
+    with pytest.raises(BadValue) as caught:
+        config_of({"sites": {"a": {"cameras": cameras}}}, Path())
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None  # pydantic's message would show it
 
 
 def test_the_same_thing_said_twice_is_agreement():

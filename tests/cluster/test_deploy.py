@@ -47,7 +47,7 @@ def test_the_configuration_is_one_and_its_nodes_are_in_the_cluster():
 
 def test_the_container_file_installs_extras_that_exist_and_does_not_run_as_root():
     lines = (DEPLOY / "Containerfile").read_text().replace("\\\n", " ").splitlines()
-    steps = [line.split(None, 1) for line in lines if line.strip() and not line.startswith("#")]
+    steps = [row.split(None, 1) for row in lines if row.strip() and not row.startswith("#")]
     known = {"FROM", "RUN", "WORKDIR", "COPY", "ENV", "USER", "VOLUME", "ENTRYPOINT", "CMD"}
     assert {word for word, _ in steps} <= known
     assert steps[0][0] == "FROM"

@@ -22,32 +22,32 @@ class Sites:
     def start(self, name, **options):
         from onlooker.cluster.ray_site import SiteSpec, start_site
 
-        plan = SiteSpec(
+        spec = SiteSpec(
             f"{self.prefix}-{name}",
             self.folder / name,
             options.pop("learner_config", LEARNER_CONFIG),
             **options,
         )
-        self.handles[name] = start_site(plan, cpus=0.1, detached=False)
+        self.handles[name] = start_site(spec, cpus=0.1, detached=False)
         return self.handles[name]
 
-    def ask(self, name, verb, *arguments, within=60):
+    def call(self, name, method, *arguments, within=60):
         from onlooker.cluster.ray_site import result_of
 
-        return result_of(self.handles[name].call.remote(verb, *arguments), within)
+        return result_of(self.handles[name].call.remote(method, *arguments), within)
 
     def teach(self, name, rows):
         """Labeled points, as the camera `desk` would send them."""
         from onlooker.cluster.messages import NumberedExample
 
-        hello = self.ask(name, "open_session", "desk")
+        opened = self.call(name, "open_session", "desk")
         batch = [
-            NumberedExample(hello.last + 1 + at, np.asarray(x, np.float32), who)
+            NumberedExample(opened.last + 1 + at, np.asarray(x, np.float32), who)
             for at, (x, who) in enumerate(rows)
         ]
-        return self.ask(name, "receive", "desk", hello.session, batch, hello.last)
+        return self.call(name, "receive", "desk", opened.session, batch, opened.last)
 
-    def rounds(self, **options):
+    def coordinator(self, **options):
         from onlooker.cluster.coordinator import Coordinator
 
         folders = {name: self.folder / name for name in self.handles}
@@ -55,7 +55,7 @@ class Sites:
 
     def stop_process(self, name):
         """The site never answers again, and is not dead either."""
-        process = self.ask(name, "report").process
+        process = self.call(name, "report").process
         os.kill(process, signal.SIGSTOP)
         return process
 
@@ -97,7 +97,7 @@ def test_the_merged_view_is_what_uniting_here_gives_and_names_who_is_missing(sit
     process = sites.stop_process("b")
     try:
         began = time.monotonic()
-        view = merge_sites(sites.handles, timeout=1.0, seen={"b": time.time() - 60, "d": None})
+        view = merge_sites(sites.handles, timeout=1.0, last_seen={"b": time.time() - 60, "d": None})
         assert time.monotonic() - began < 20
     finally:
         os.kill(process, signal.SIGCONT)
@@ -112,31 +112,31 @@ def test_names_clocks_contradictions_and_forgetting_of_two_sites(sites):
     from onlooker.cluster.transport import SiteUnavailable
 
     sites.start("a")
-    sites.start("b", skew=120.0)
+    sites.start("b", clock_skew=120.0)
     sites.teach("a", [(point(0), "ana"), (point(3), "ben")])
-    rounds = sites.rounds(timeout=20.0)
-    sites.ask("b", "report")
-    states = {state.site: state for state in rounds.visit()}
+    coordinator = sites.coordinator(timeout=20.0)
+    sites.call("b", "report")
+    states = {state.site: state for state in coordinator.visit()}
     # Names taught at one site are known at all after one round; a second one changes nothing.
-    assert sites.ask("b", "predict", point(3.01)).label == "ben"
-    event = sites.ask("b", "report").event
-    rounds.visit()
-    assert sites.ask("b", "report").event == event
+    assert sites.call("b", "predict", point(3.01)).label == "ben"
+    event = sites.call("b", "report").event
+    coordinator.visit()
+    assert sites.call("b", "report").event == event
     # A clock that is wrong is measured; nothing was ordered by it.
     assert (states["a"].skewed, states["b"].skewed) == (False, True)
-    assert abs(states["b"].skew - 120) <= states["b"].give + 0.1
+    assert abs(states["b"].clock_skew - 120) <= states["b"].clock_error + 0.1
     assert any("s off" in words for words in states["b"].problems())
-    # Two names at one place: told, and not taken.
+    # Two names at one place: reported, and not learned.
     sites.teach("a", [(point(9), "cem")])
     sites.teach("b", [(point(9), "dan")])
-    states = {state.site: state for state in rounds.visit()}
+    states = {state.site: state for state in coordinator.visit()}
     assert any("'cem'" in words and "'dan'" in words for words in states["a"].problems())
-    assert sites.ask("a", "predict", point(9)).label == "cem"
+    assert sites.call("a", "predict", point(9)).label == "cem"
     # Forgetting reaches a site that does not answer before it serves again.
     process = sites.stop_process("b")
-    rounds._timeout = 1.0
-    rounds._look()
-    receipts = {receipt.site: receipt for receipt in rounds.forget("ana")}
+    coordinator.timeout = 1.0
+    coordinator.look()
+    receipts = {receipt.site: receipt for receipt in coordinator.forget("ana")}
     (there,) = [each for each in receipts.values() if each.state == "pending"]
     assert "no answer" in there.why
     (done,) = [each for each in receipts.values() if each.state == "done"]
@@ -145,16 +145,16 @@ def test_names_clocks_contradictions_and_forgetting_of_two_sites(sites):
     names, deadline = None, time.monotonic() + 60
     while names is None and time.monotonic() < deadline:
         try:
-            names = sites.ask("b", "report").names
+            names = sites.call("b", "report").names
         except SiteUnavailable:
             time.sleep(0.1)
     assert set(names) == {"ben", "dan"}
     assert not list((sites.folder / "b" / "forget").iterdir())
-    rounds._timeout = 20.0
-    rounds.visit()
-    assert "ana" not in sites.ask("a", "report").names
-    assert "ana" not in sites.ask("b", "report").names
-    rounds.end()
+    coordinator.timeout = 20.0
+    coordinator.visit()
+    assert "ana" not in sites.call("a", "report").names
+    assert "ana" not in sites.call("b", "report").names
+    coordinator.end()
 
 
 def test_a_home_in_use_is_said_and_opened_once_it_is_free(sites):
@@ -163,8 +163,8 @@ def test_a_home_in_use_is_said_and_opened_once_it_is_free(sites):
     from onlooker.cluster.transport import SiteUnavailable
 
     held = Site("x", sites.folder / "a", LEARNER_CONFIG)
-    handle = sites.start("a", patience=0.2)
+    handle = sites.start("a", lock_timeout=0.2)
     with pytest.raises(SiteUnavailable, match="in use by process"):
         result_of(handle.call.remote("report"), 60)
     held.close()
-    assert sites.ask("a", "report").names == ()
+    assert sites.call("a", "report").names == ()

@@ -39,21 +39,21 @@ def kill_often(folder, sites, count, kills, seed):
     from onlooker.cluster.sender import Sender
 
     moments = random.Random(seed)
-    plans = [
+    specs = [
         SiteSpec(f"kill{at}", folder / str(at), LEARNER_CONFIG, KEEPING) for at in range(sites)
     ]
-    handles = [start_site(plan, cpus=0.1, detached=False) for plan in plans]
+    handles = [start_site(spec, cpus=0.1, detached=False) for spec in specs]
     victims = [result_of(handle.call.remote("report"), 60).process for handle in handles]
-    answered = [[] for _ in plans]
+    answered = [[] for _ in specs]
     senders = [
         Sender(
             "door",
-            lambda plan=plan, handle=handle: RayTransport(plan.name, handle),
+            lambda spec=spec, handle=handle: RayTransport(spec.name, handle),
             batch_size=8,
             queue_size=8,
             on_answer=answered[at].append,
         )
-        for at, (plan, handle) in enumerate(zip(plans, handles, strict=True))
+        for at, (spec, handle) in enumerate(zip(specs, handles, strict=True))
     ]
     deaths = sorted(moments.randrange(5, sites * count - 5) for _ in range(kills))
     killed, steps = [], 0
@@ -79,8 +79,8 @@ def kill_often(folder, sites, count, kills, seed):
         knowledge = result_of(handle.call.remote("snapshot"), 60)
         assert digest(knowledge.learner()) == undisturbed(at, count), f"site {at}, killed {killed}"
         if at in killed:
-            assert sent[at].lost >= 1
-            assert report.gap is not None
+            assert sent[at].outages >= 1
+            assert report.downtime is not None
     import ray
 
     for handle in handles:

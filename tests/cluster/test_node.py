@@ -41,4 +41,4 @@ def test_sites_of_a_killed_node_come_back_elsewhere_with_state(tmp_path):
     for row in moved.values():
         assert row["moves"] == 1
         assert row["away"] > 0
-        assert any("nobody served for" in words for words in row["said"])
+        assert any("it was down for" in words for words in row["said"])

@@ -76,10 +76,10 @@ def test_what_is_delivered_twice_is_counted_once_and_answered_alike(tmp_path):
     batch = [numbered(number) for number in range(1, 31)]
     first = site.receive("door", session, batch, 0)
     second = site.receive("door", session, batch, 0)
-    assert all(answer.again for answer in second.answers)
+    assert all(answer.duplicate for answer in second.answers)
     assert [a.prediction for a in second.answers] == [a.prediction for a in first.answers]
     assert digest(site.home.learner) == digest(undisturbed(30))
-    assert site.report().again == 30
+    assert site.report().duplicates == 30
     site.close()
 
 
@@ -88,7 +88,7 @@ def test_two_cameras_number_their_examples_independently(tmp_path):
     for camera in ("door", "yard"):
         session = site.open_session(camera).session
         assert site.receive(camera, session, [numbered(1)], 0).expected is None
-    assert site.report().last == {"door": 1, "yard": 1}
+    assert site.report().last_numbers == {"door": 1, "yard": 1}
     site.close()
 
 
@@ -127,7 +127,7 @@ def test_numbers_survive_a_forgetting_which_erases_the_journal(tmp_path):
     killed(site)
     again = Site("a", tmp_path, LEARNER_CONFIG)
     delivery = again.receive("door", session, [numbered(n) for n in range(8, 12)], 7)
-    assert all(answer.again for answer in delivery.answers)
+    assert all(answer.duplicate for answer in delivery.answers)
     assert again.home.sequence == event
     again.close()
 
@@ -168,15 +168,15 @@ def test_an_older_sender_of_the_same_camera_is_refused(tmp_path):
     site = Site("a", tmp_path, LEARNER_CONFIG)
     old = site.open_session("door").session
     site.receive("door", old, [numbered(1), numbered(2)], 0)
-    hello = site.open_session("door")
-    assert hello.last == 2
+    opened = site.open_session("door")
+    assert opened.last == 2
     with pytest.raises(SenderReplaced, match="newest one counts"):
         site.receive("door", old, [numbered(3)], 2)
     killed(site)
     again = Site("a", tmp_path, LEARNER_CONFIG)
     with pytest.raises(SenderReplaced):
         again.receive("door", old, [numbered(3)], 2)
-    assert again.receive("door", hello.session, [numbered(3)], 2).expected is None
+    assert again.receive("door", opened.session, [numbered(3)], 2).expected is None
     again.close()
 
 
@@ -219,21 +219,21 @@ def test_a_home_of_another_recipe_is_refused(tmp_path, other, what):
     Site("a", tmp_path, LEARNER_CONFIG).close()  # and it was let go of
 
 
-def test_a_gap_in_service_is_told_and_an_ordered_end_is_none(tmp_path):
+def test_downtime_after_a_kill_is_reported_and_an_orderly_close_has_none(tmp_path):
     now = [1000.0]
     site = Site("a", tmp_path, LEARNER_CONFIG, clock=lambda: now[0])
-    assert site.report().gap is None
+    assert site.report().downtime is None
     site.close()
     now[0] = 2000.0
     site = Site("a", tmp_path, LEARNER_CONFIG, clock=lambda: now[0])
-    assert site.report().gap is None
+    assert site.report().downtime is None
     session = site.open_session("door").session
     now[0] = 2010.0
     site.receive("door", session, [numbered(1)], 0)
     killed(site)
     now[0] = 2050.0
     site = Site("a", tmp_path, LEARNER_CONFIG, clock=lambda: now[0])
-    assert site.report().gap == pytest.approx(40.0)
+    assert site.report().downtime == pytest.approx(40.0)
     site.close()
 
 
@@ -253,7 +253,7 @@ def test_what_is_to_be_forgotten_is_before_anything_else(tmp_path):
     site.close()
 
 
-def test_labels_from_elsewhere_are_learned_once_and_conflicts_are_told(tmp_path):
+def test_labels_from_elsewhere_are_learned_once_and_conflicts_are_reported(tmp_path):
     here, there = (
         Site("a", tmp_path / "a", LEARNER_CONFIG),
         Site("b", tmp_path / "b", LEARNER_CONFIG),
@@ -295,14 +295,14 @@ def test_a_recording_is_delivered_whole_without_ray(tmp_path):
             senders[0].put(x, name=name, frame=number)
         assert senders[0].close(20).acknowledged == 60
         assert senders[1].close(20).acknowledged == 0
-        assert site.ask("report").last == {"door": 60}
+        assert site.call("report").last_numbers == {"door": 60}
     again = Site("a", tmp_path, LEARNER_CONFIG)
     assert digest(again.home.learner) == digest(undisturbed(60))
     again.close()
 
 
 class Faulty:
-    """A line that loses calls, delivers twice, or loses answers, as told by a list."""
+    """A transport that loses calls, delivers twice, or loses answers, as a list says."""
 
     def __init__(self, site, faults):
         self.site, self.faults = site, faults
@@ -338,7 +338,7 @@ def test_calls_that_are_lost_repeated_or_held_back_change_nothing(tmp_path):
             sender.put(x, name=name, frame=number)
         sent = sender.close(60)
         assert (sent.acknowledged, sent.dropped) == (200, 0)
-        assert sent.lost > 5
+        assert sent.outages > 5
         assert sent.resent > 10
     again = Site("a", tmp_path, LEARNER_CONFIG)
     assert digest(again.home.learner) == digest(undisturbed(200))
@@ -364,7 +364,7 @@ def test_a_live_camera_drops_the_oldest_and_counts_them():
     sender = Sender("door", Dead, live=True, queue_size=5, give_up_after=60)
     for _ in range(12):
         sender.put(np.zeros(8))
-    assert sender.sent.dropped == 7
+    assert sender.counts.dropped == 7
     sender.abandon()
 
 
@@ -374,15 +374,15 @@ def test_a_site_whose_folder_became_older_is_noticed(tmp_path):
         LocalSite(open_site(tmp_path / "new")) as new,
         LocalSite(open_site(tmp_path / "old")) as old,
     ):
-        old.ask(
+        old.call(
             "open_session", "door"
         )  # the old copy knows the camera, and nothing of its examples
-        line = Faulty(new, [])
-        sender = Sender("door", lambda: line)
+        transport = Faulty(new, [])
+        sender = Sender("door", lambda: transport)
         for number in range(1, 6):
             sender.put(example(0, number)[0], name=example(0, number)[1])
         sender.flush(10)
-        line.site = old
+        transport.site = old
         sender.put(example(0, 6)[0], name=example(0, 6)[1])
         with pytest.raises(ClusterError, match="acknowledged examples are lost"):
             sender.flush(10)
@@ -418,7 +418,7 @@ def test_sites_of_other_kernels_or_features_are_not_merged_and_both_are_named(tm
             combine(parts[0], other)
 
 
-def test_who_is_refused_here_is_told_until_somebody_is_forgotten(tmp_path):
+def test_refused_vectors_are_part_of_a_snapshot_until_somebody_is_forgotten(tmp_path):
     site = Site("north", tmp_path, LEARNER_CONFIG)
     session = site.open_session("door").session
     stranger = NumberedExample(2, np.full(8, 90.0, np.float32))

@@ -2,7 +2,7 @@
 
 First the commands, then how a site is shown: as a row of JSON, in a table, and to the page of
 `onlooker serve --cluster`. The last is here because `web` and `cluster` do not import each other.
-Whatever needs Ray is imported when a command runs.
+Whatever needs Ray or pydantic is imported when a command runs.
 """
 
 import sys
@@ -21,9 +21,14 @@ from rich.table import Table
 from rich.text import Text
 
 from onlooker.cli.options import NameArgument
-from onlooker.cli.output import print_left_out, print_problem, print_problems, print_row
+from onlooker.cli.output import (
+    print_left_out,
+    print_problem,
+    print_problems,
+    print_row,
+    requires,
+)
 from onlooker.cli.ray import connection, requires_ray
-from onlooker.cluster.config import Config, read_config
 from onlooker.cluster.messages import ClusterError
 from onlooker.cluster.ray_cluster import LocalRay
 from onlooker.core.errors import BadValue
@@ -34,6 +39,7 @@ from onlooker.home.transfer import Export, packed
 
 if TYPE_CHECKING:
     from onlooker.cluster.camera import RemoteCameraStatus
+    from onlooker.cluster.config import Config
     from onlooker.cluster.coordinator import SiteStatus
     from onlooker.cluster.merging import MissingSite
     from onlooker.web.routes.sites import SiteRow
@@ -80,7 +86,7 @@ def up(config: ConfigOption = DEFAULT_CONFIG, address: AddressOption = None) -> 
 
     Example: onlooker cluster up --config cluster.toml
     """
-    found = read_config(config)
+    found = _read_config("cluster up", config)
     with requires_ray("cluster up"):
         if address is None:
             print("onlooker: starting Ray on this machine", file=sys.stderr)
@@ -91,8 +97,8 @@ def up(config: ConfigOption = DEFAULT_CONFIG, address: AddressOption = None) -> 
             parts = sum(1 + len(site.cameras) for site in found.sites)
             task = progress.add_task("starting", total=parts)
             started = start_cluster(found, lambda _: progress.advance(task))
-    print_left_out(started.left_out)
-    for state in started.states:
+    print_left_out(started.forgotten)
+    for state in started.statuses:
         print_row(**site_row(state))
     print(f"onlooker: running on the Ray at {address}", file=sys.stderr)
 
@@ -186,7 +192,7 @@ def down(config: ConfigOption = DEFAULT_CONFIG, address: AddressOption = None) -
 
     Example: onlooker cluster down
     """
-    found = read_config(config)
+    found = _read_config("cluster down", config)
     own = LocalRay(found.folder)
     if address is None and own.address is None:
         print_problem("no Ray of this cluster is running")
@@ -202,14 +208,20 @@ def down(config: ConfigOption = DEFAULT_CONFIG, address: AddressOption = None) -
 
 
 @contextmanager
-def _connected(command: str, config: Path, address: str | None) -> Iterator[Config]:
+def _connected(command: str, config: Path, address: str | None) -> Iterator["Config"]:
     """The configuration, and a connection to the Ray that the cluster runs on."""
-    found = read_config(config)
+    found = _read_config(f"cluster {command}", config)
     with requires_ray(f"cluster {command}"), connection(address or _own_address(found, config)):
         yield found
 
 
-def _own_address(config: Config, path: Path) -> str:
+def _read_config(command: str, path: Path) -> "Config":
+    with requires(command, {"pydantic": "cluster"}):
+        from onlooker.cluster.config import read_config
+    return read_config(path)
+
+
+def _own_address(config: "Config", path: Path) -> str:
     """The address of the Ray that `cluster up` started for a configuration."""
     own = LocalRay(config.folder)
     own.use()
@@ -254,16 +266,16 @@ def site_row(state: "SiteStatus") -> dict[str, Any]:
         "people": list(report.names) if report else [],
         "vertices": report and report.vertices,
         "examples": report and report.examples,
-        "cameras": report.last if report else {},
-        "again": report and report.again,
+        "cameras": report.last_numbers if report else {},
+        "again": report and report.duplicates,
         "gaps_refused": report and report.gaps,
-        "clock_ahead": round(state.skew, 3),
-        "clock_error": round(state.give, 3),
-        "gap_before_open": report and report.gap,
-        "moves": state.moves,
+        "clock_ahead": round(state.clock_skew, 3),
+        "clock_error": round(state.clock_error, 3),
+        "gap_before_open": report and report.downtime,
+        "moves": state.restarts,
         "process": report and report.process,
         "node": report and report.node,
-        "seen": state.seen,
+        "seen": state.last_seen,
         "problems": state.problems(),
     }
 
@@ -275,7 +287,7 @@ def site_table(
     table = Table(*COLUMNS)
     for state in states:
         report = state.report
-        sent = sorted(report.last.items()) if report else []
+        sent = sorted(report.last_numbers.items()) if report else []
         table.add_row(
             state.site,
             Text(state.state, style="green" if state.state == "serving" else "bold red"),
@@ -283,8 +295,8 @@ def site_table(
             str(report.vertices) if report else "-",
             str(report.event) if report else "-",
             "\n".join(_camera(name, number, cameras.get(name)) for name, number in sent) or "-",
-            f"{state.skew:+.2f} s" if report else "-",
-            f"{time.time() - state.seen:.0f} s ago" if state.seen else "never",
+            f"{state.clock_skew:+.2f} s" if report else "-",
+            f"{time.time() - state.last_seen:.0f} s ago" if state.last_seen else "never",
             Text("\n".join(state.problems())),
         )
     return table
@@ -311,7 +323,7 @@ def sites_of(where: str | None) -> Iterator[Callable[[], "list[SiteRow]"]]:
         return
     with requires_ray("--cluster"):
         path = Path(where)
-        address = _own_address(read_config(path), path) if path.is_file() else where
+        address = _own_address(_read_config("--cluster", path), path) if path.is_file() else where
         with connection(address):
             from onlooker.cluster.fleet import find_coordinator, site_statuses
 
@@ -336,7 +348,7 @@ def shown(state: "SiteStatus") -> "SiteRow":
     return SiteRow(
         state.site,
         "missing" if state.state == "away" else "well",
-        len(report.last),
+        len(report.last_numbers),
         report.vertices,
         len(report.names),
         report.examples,

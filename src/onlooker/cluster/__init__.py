@@ -1,5 +1,4 @@
-"""Many cameras, many machines: a learner per site on Ray, and one view of all of them.
+"""Many cameras on many machines: one learner per site on Ray, and one merged view of all sites.
 
-`site` is the learner of a site and knows nothing of Ray; `actor` puts it there. Needs the extra
-`cluster`, but only where Ray itself is used.
+`site.py` has no Ray in it; `ray_site.py` runs a site as an actor. Needs the extra `cluster`.
 """

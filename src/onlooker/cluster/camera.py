@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from onlooker.cluster.config import CameraConfig
 from onlooker.cluster.messages import SenderReplaced
-from onlooker.cluster.sender import Sender
-from onlooker.cluster.transport import SenderCounts, Transport
+from onlooker.cluster.sender import Sender, SenderCounts
+from onlooker.cluster.transport import Transport
 from onlooker.core.errors import OnlookerError
 from onlooker.video.addresses import Kind, addresses_of
 from onlooker.video.sources import FrameCounts, FrameStream, frames_from
@@ -62,7 +62,7 @@ class CameraLoop:
             self._counts = stream.counts[self._camera.name]
         ended = not self._thread.is_alive()
         return RemoteCameraStatus(
-            self._camera.name, self._counts, self._sender.sent, self._faces, ended, self._problem
+            self._camera.name, self._counts, self._sender.counts, self._faces, ended, self._problem
         )
 
     def end(self, timeout: float = 20.0) -> RemoteCameraStatus:
@@ -74,7 +74,7 @@ class CameraLoop:
     def _is_live(self) -> bool:
         try:
             (address,) = addresses_of([f"{self._camera.name}={self._camera.source}"])
-        except OnlookerError as error:  # reported by `state`: an actor must be constructible
+        except OnlookerError as error:  # shown by `state`: an actor that raises cannot be created
             self._problem = str(error)
             return False
         return address.kind in (Kind.CAMERA, Kind.STREAM)
@@ -98,7 +98,7 @@ class CameraLoop:
         self._sender.abandon()
 
     def _watch(self) -> None:
-        known = self._sender.wait_until_known() - 1
+        known = self._sender.wait_until_connected() - 1
         source = f"{self._camera.name}={self._camera.source}"
         with frames_from(source, retry_first=self._live) as stream:
             self._stream, self._problem = stream, ""

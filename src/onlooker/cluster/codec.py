@@ -1,6 +1,6 @@
-"""Batches and their answers as bytes: a line of JSON, then the vectors and pictures as they are.
+"""The wire format of batches and their answers: a JSON header, then vectors and pictures as bytes.
 
-Ray would pickle the records; that takes half a millisecond more for a batch and its answer, a
+Ray would pickle the records, which takes half a millisecond longer for a batch and its answer: a
 quarter of what a call costs (`scripts/bench cluster`).
 """
 
@@ -14,75 +14,78 @@ from onlooker.cluster.messages import BatchAnswer, ExampleAnswer, NumberedExampl
 from onlooker.core.records import Prediction
 
 Batch: TypeAlias = tuple[str, int, list[NumberedExample], int]
-"""Sender, session, examples, and up to where the sender was acknowledged."""
+"""Sender, session, examples, and the number up to which the sender has acknowledgements."""
 
 
 def encode_batch(
     sender: str, session: int, examples: Sequence[NumberedExample], acknowledged: int
 ) -> bytes:
-    """As it travels to a site.
+    """A batch as it travels to a site.
 
     >>> taught = NumberedExample(7, np.zeros(2), "ana", picture=b"png")
-    >>> parcel = encode_batch("door", 1, [taught], 6)
-    >>> sender, session, (example,), acknowledged = decode_batch(parcel)
+    >>> encoded = encode_batch("door", 1, [taught], 6)
+    >>> sender, session, (example,), acknowledged = decode_batch(encoded)
     >>> sender, session, acknowledged, example.number, example.vector, example.picture
     ('door', 1, 6, 7, array([0., 0.]), b'png')
     """
-    rows, parts = [], []
+    headers, parts = [], []
     for example in examples:
         vector = np.asarray(example.vector)
-        size = None if example.picture is None else len(example.picture)
-        words = (example.number, example.name, example.frame, example.taken)
-        rows.append((*words, vector.dtype.str, vector.shape, size))
+        picture_size = None if example.picture is None else len(example.picture)
+        described = (example.number, example.name, example.frame, example.taken)
+        headers.append((*described, vector.dtype.str, vector.shape, picture_size))
         parts += [vector.tobytes(), example.picture or b""]
-    return b"\n".join([_line((sender, session, acknowledged, rows)), b"".join(parts)])
+    # JSON escapes every line break, so the first one ends the header.
+    return b"\n".join([_json((sender, session, acknowledged, headers)), b"".join(parts)])
 
 
-def decode_batch(parcel: bytes) -> Batch:
-    """What `encode_batch` packed."""
-    at = parcel.index(b"\n") + 1
-    sender, session, acknowledged, rows = json.loads(parcel[:at])
+def decode_batch(encoded: bytes) -> Batch:
+    """The inverse of `encode_batch`."""
+    at = encoded.index(b"\n") + 1
+    sender, session, acknowledged, headers = json.loads(encoded[:at])
     examples = []
-    for number, name, frame, taken, kind, shape, size in rows:
+    for number, name, frame, taken, kind, shape, picture_size in headers:
         dtype, count = np.dtype(kind), int(np.prod(shape, dtype=int))
-        # A copy: one vector that is kept must not hold on to all of the parcel.
-        vector = np.frombuffer(parcel, dtype, count, at).reshape(shape).copy()
+        # A copy, because a view would keep the bytes of the whole batch in memory.
+        vector = np.frombuffer(encoded, dtype, count, at).reshape(shape).copy()
         at += vector.nbytes
-        picture = None if size is None else parcel[at : at + size]
-        at += size or 0
+        picture = None if picture_size is None else encoded[at : at + picture_size]
+        at += picture_size or 0
         examples.append(NumberedExample(number, vector, name, frame, taken, picture))
     return sender, session, examples, acknowledged
 
 
-def encode_answer(delivery: BatchAnswer) -> bytes:
-    """As it travels back.
+def encode_answer(answer: BatchAnswer) -> bytes:
+    """An answer as it travels back to the sender.
 
-    >>> seen = Prediction("ana", {"ana": 0.7}, sink=0.1 + 0.2, vertex=17)
-    >>> answers = ExampleAnswer(7, seen), ExampleAnswer(8, None, refused="too long")
-    >>> delivery = BatchAnswer(answers, event=12)
-    >>> decode_answer(encode_answer(delivery)) == delivery
+    >>> prediction = Prediction("ana", {"ana": 0.7}, sink=0.1 + 0.2, vertex=17)
+    >>> answers = ExampleAnswer(7, prediction), ExampleAnswer(8, None, refused="too long")
+    >>> answer = BatchAnswer(answers, event=12)
+    >>> decode_answer(encode_answer(answer)) == answer
     True
     """
-    answers = [_answer(answer) for answer in delivery.answers]
-    return _line((answers, delivery.event, delivery.expected))
+    answers = [
+        (each.number, _fields(each.prediction), each.duplicate, each.refused)
+        for each in answer.answers
+    ]
+    return _json((answers, answer.event, answer.expected))
 
 
-def decode_answer(parcel: bytes) -> BatchAnswer:
-    """What `encode_answer` packed."""
-    answers, event, expected = json.loads(parcel)
-    made = (
-        ExampleAnswer(number, None if seen is None else Prediction(*seen), again, refused)
-        for number, seen, again, refused in answers
+def decode_answer(encoded: bytes) -> BatchAnswer:
+    """The inverse of `encode_answer`."""
+    answers, event, expected = json.loads(encoded)
+    decoded = (
+        ExampleAnswer(number, None if fields is None else Prediction(*fields), duplicate, refused)
+        for number, fields, duplicate, refused in answers
     )
-    return BatchAnswer(tuple(made), event, expected)
+    return BatchAnswer(tuple(decoded), event, expected)
 
 
-def _answer(answer: ExampleAnswer) -> tuple[Any, ...]:
-    seen = answer.prediction
-    words = None if seen is None else (seen.label, dict(seen.scores), seen.sink, seen.vertex)
-    return answer.number, words, answer.again, answer.refused
+def _fields(prediction: Prediction | None) -> tuple[Any, ...] | None:
+    if prediction is None:
+        return None
+    return prediction.label, dict(prediction.scores), prediction.sink, prediction.vertex
 
 
-def _line(what: object) -> bytes:
-    """JSON escapes every line break, so that the first one ends it."""
-    return json.dumps(what).encode()
+def _json(value: object) -> bytes:
+    return json.dumps(value).encode()

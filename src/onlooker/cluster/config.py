@@ -1,38 +1,38 @@
-"""Which sites there are, and which cameras each has; `config_file.py` reads them.
+"""Which sites a cluster has, and which cameras each site has: a TOML file, checked as a whole.
 
-Which sites there are, and which cameras each has: a TOML file, checked as a whole.
-
-folder = "cluster"                 # homes of all sites; storage that every node sees
-features = "pixels"                # for all sites: what cannot be compared cannot be merged
+folder = "cluster"                 # homes of all sites; storage that every machine sees
+features = "pixels"                # for all sites: only what can be compared can be merged
 
 [sites.north]
 [sites.north.cameras]
 door = "rtsp://10.0.0.5/1"
-yard = { source = "0", node = "10.0.0.7" }     # the machine that the camera is at
+yard = { source = "0", node = "10.0.0.7" }     # the machine that the camera is attached to
+
+pydantic checks the types and ranges of single values; what several values must fulfil together is
+checked here. An error is one line that names the file, the place in it, the value and what to do.
 """
 
-import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import ValidationError as PydanticError
 
 from onlooker.cluster.messages import LearnerConfig
-from onlooker.core.checks import as_number
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import HeatKernel
 from onlooker.vision.finder import FaceFinder
 
 SCALES: Mapping[str, tuple[float, float]] = {"pixels": (0.025, 1e-8), "embedding": (0.2, 1e-4)}
 """Bandwidth and cutoff that belong to the features, as for `watch` and `serve`."""
-SHARED = ("features", "model", "detector", "bandwidth", "cutoff", "vertices")
-"""What all sites must agree on. A site may say it again, but not differently."""
 
 
 @dataclass(frozen=True)
 class CameraConfig:
-    """One camera: where its pictures come from, and at which machine."""
+    """One camera: where its frames come from, and on which machine."""
 
     name: str
     source: str
@@ -40,7 +40,7 @@ class CameraConfig:
     """The address of the machine, as Ray knows it; None: any."""
 
     def __repr__(self) -> str:
-        return f"<camera {self.name}>"  # a source may hold a password
+        return f"<camera {self.name}>"  # a source may contain a password
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class SiteConfig:
 
 @dataclass(frozen=True)
 class Config:
-    """The whole cluster."""
+    """A whole cluster."""
 
     folder: Path
     sites: tuple[SiteConfig, ...]
@@ -67,27 +67,24 @@ class Config:
     people: Path | None = None
     """Labeled pictures, NAME/*.jpg or NAME.jpg, that `up` teaches to every site."""
     names_every: float = 5.0
-    """Seconds between two rounds in which names taught at one site are told to the others."""
+    """Seconds between two visits of the coordinator, which spreads new names to all sites."""
 
     @property
     def learner_config(self) -> LearnerConfig:
-        """What all learners share."""
+        """The settings that the learners of all sites share."""
         features = self.finder.features
         kernel = HeatKernel(self.bandwidth, self.cutoff, features.distance)
         return LearnerConfig(kernel, features.tag, self.vertices)
 
     @property
     def cpus(self) -> int:
-        """How many CPUs it asks Ray for."""
+        """How many CPUs Ray must have."""
         cameras = sum(len(site.cameras) for site in self.sites)
         return int(len(self.sites) * self.site_cpus + cameras * self.camera_cpus) + 2
 
 
-_NAME = re.compile(r"[\w.-]{1,64}")
-
-
 def read_config(path: Path) -> Config:
-    """Read and check a configuration; paths in it are relative to it."""
+    """Read and check a configuration file; paths in it are relative to it."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -101,73 +98,159 @@ def read_config(path: Path) -> Config:
 
 
 def config_of(table: Mapping[str, Any], base: Path) -> Config:
-    """A configuration from a table.
+    """A configuration from the content of a file in the folder `base`.
 
     >>> table = {"sites": {"north": {"cameras": {"door": "0"}}, "south": {}}}
     >>> config_of(table, Path("here")).sites[0].cameras
     (<camera door>,)
+    >>> config_of({"sites": {"north": {}}, "vertices": 0}, Path("here"))
+    Traceback (most recent call last):
+    ...
+    onlooker.core.errors.BadValue: vertices must be greater than or equal to 1, got 0
     """
-    known = ("folder", "people", "sites", "site_cpus", "camera_cpus", "names_every", *SHARED)
-    _refuse_unknown(table, known, "the configuration")
-    folder = base / _text(table.get("folder", "cluster"), "folder")
-    people = table.get("people")
-    sites = table.get("sites")
-    if not isinstance(sites, Mapping) or not sites:
-        raise BadValue("it lists no site; a site is a table such as [sites.north]")
-    found = tuple(_site(name, one, folder, base) for name, one in sites.items())
-    _refuse_shared_cameras(found)
-    said = _agreed(table, sites)
-    kind = said.get("features", "pixels")
-    detector = said.get("detector", "yunet")
-    finder = FaceFinder(detector, 320 if detector == "yunet" else None, kind, said.get("model"))
+    try:
+        file = _ClusterTable.model_validate(table)
+    except PydanticError as error:
+        raise BadValue(_message(error)) from None  # its own message shows values: passwords
+    sites = tuple(
+        SiteConfig(
+            name,
+            base / file.folder / name,
+            tuple(_camera(camera, found, base) for camera, found in site.cameras.items()),
+        )
+        for name, site in file.sites.items()
+    )
+    _refuse_shared_cameras(sites)
+    shared = _agreed(file)
+    finder = FaceFinder(
+        shared.detector or "yunet",
+        None if shared.detector == "haar" else 320,
+        shared.features or "pixels",
+        shared.model,
+    )
     bandwidth, cutoff = SCALES[finder.kind]
     return Config(
-        folder,
-        found,
+        base / file.folder,
+        sites,
         finder,
-        float(as_number("bandwidth", said.get("bandwidth", bandwidth), least=1e-9)),
-        float(as_number("cutoff", said.get("cutoff", cutoff), least=1e-300, below=1)),
-        int(as_number("vertices", said.get("vertices", 500), least=1, whole=True)),
-        float(as_number("site_cpus", table.get("site_cpus", 1.0), least=0)),
-        float(as_number("camera_cpus", table.get("camera_cpus", 1.0), least=0)),
-        None if people is None else base / _text(people, "people"),
-        float(as_number("names_every", table.get("names_every", 5.0), least=0.1)),
+        shared.bandwidth or bandwidth,
+        shared.cutoff or cutoff,
+        shared.vertices or 500,
+        file.site_cpus,
+        file.camera_cpus,
+        None if file.people is None else base / file.people,
+        file.names_every,
     )
 
 
-def _site(name: str, table: Any, folder: Path, base: Path) -> SiteConfig:
-    if not _NAME.fullmatch(name) or name.startswith("."):
-        raise BadValue(f"a site is named with letters, digits, - and _, got {name!r}")
-    if not isinstance(table, Mapping):
-        raise BadValue(f"site {name} must be a table, [sites.{name}]")
-    _refuse_unknown(table, ("cameras", *SHARED), f"site {name}")
-    cameras = table.get("cameras", {})
-    if not isinstance(cameras, Mapping):
-        raise BadValue(f'the cameras of site {name} must be a table such as door = "0"')
-    return SiteConfig(
-        name, folder / name, tuple(_camera(each, one, base) for each, one in cameras.items())
-    )
+# ---- the file
 
 
-def _camera(name: str, said: Any, base: Path) -> CameraConfig:
-    if not _NAME.fullmatch(name):
-        raise BadValue(f"a camera is named with letters, digits, - and _, got {name!r}")
-    if not isinstance(said, Mapping):
-        return CameraConfig(name, _placed(_text(said, f"the source of camera {name}"), base))
-    _refuse_unknown(said, ("source", "node"), f"camera {name}")
-    source = _text(said.get("source"), f"the source of camera {name}")
-    node = said.get("node")
-    where = None if node is None else _text(node, f"the node of {name}")
-    return CameraConfig(name, _placed(source, base) if where is None else source, where)
+def _number_as_text(value: Any) -> Any:
+    """A camera of the computer is written 0 or "0"."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _placed(source: str, base: Path) -> str:
-    """A recording beside the configuration is found from anywhere."""
-    return str(base / source) if (base / source).exists() else source
+def _source_as_table(value: Any) -> Any:
+    """A camera is written door = "0" or door = { source = "0", node = ... }."""
+    return value if isinstance(value, Mapping) else {"source": value}
+
+
+_Text = Annotated[str, BeforeValidator(_number_as_text), StringConstraints(pattern=r"\S")]
+_SiteName = Annotated[str, StringConstraints(pattern=r"^[\w-][\w.-]{0,63}$")]
+_CameraName = Annotated[str, StringConstraints(pattern=r"^[\w.-]{1,64}$")]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+class _CameraTable(_Table):
+    source: _Text
+    node: _Text | None = None
+
+
+class _SharedTable(_Table):
+    """What all sites must agree on: said once for all, or by each site, but never differently."""
+
+    features: Literal["pixels", "embedding"] | None = None
+    model: _Text | None = None
+    detector: Literal["yunet", "haar"] | None = None
+    bandwidth: Annotated[float, Field(ge=1e-9)] | None = None
+    cutoff: Annotated[float, Field(ge=1e-300, lt=1)] | None = None
+    vertices: Annotated[int, Field(ge=1)] | None = None
+
+
+class _SiteTable(_SharedTable):
+    cameras: dict[_CameraName, Annotated[_CameraTable, BeforeValidator(_source_as_table)]] = {}
+
+
+class _ClusterTable(_SharedTable):
+    sites: dict[_SiteName, _SiteTable] = Field(min_length=1)
+    folder: _Text = "cluster"
+    people: _Text | None = None
+    site_cpus: float = Field(1.0, ge=0)
+    camera_cpus: float = Field(1.0, ge=0)
+    names_every: float = Field(5.0, ge=0.1)
+
+
+_TABLES: Sequence[tuple[tuple[str, ...], type[_Table]]] = (
+    (("sites", "*", "cameras", "*"), _CameraTable),
+    (("sites", "*"), _SiteTable),
+    ((), _ClusterTable),
+)
+"""Which table is at which place."""
+
+
+def _message(error: PydanticError) -> str:
+    """The first thing that is wrong: its place, the value, and what is expected."""
+    first = error.errors(include_url=False)[0]
+    place, kind, value = [str(part) for part in first["loc"]], first["type"], first["input"]
+    where = ".".join(place)
+    if place[-1] == "[key]":
+        what = "camera" if place[-3] == "cameras" else "site"
+        return f"a {what} is named with letters, digits, - and _, got {place[-2]!r}"
+    if place == ["sites"]:
+        return "it lists no site; a site is a table such as [sites.north]"
+    if kind == "extra_forbidden":  # the value is not shown: it may be a source with a password
+        known = ", ".join(_settings_at(place[:-1]))
+        return f"{where} is not a setting; the settings there are {known}"
+    if kind == "missing":
+        return f'{where} is missing; a camera is written door = "0" or door = {{ source = "0" }}'
+    if kind in ("model_type", "dict_type"):
+        return f"{where} must be a table, such as [{where}], got {_shown(value)}"
+    if kind in ("string_type", "string_pattern_mismatch"):
+        return f"{where} must be a text that is not empty, got {_shown(value)}"
+    expected = first["msg"].removeprefix("Input should ").removeprefix("be ")
+    return f"{where} must be {expected}, got {_shown(value)}"
+
+
+def _settings_at(place: Sequence[str]) -> list[str]:
+    for pattern, table in _TABLES:
+        if len(pattern) == len(place):
+            return list(table.model_fields)
+    return []
+
+
+def _shown(value: Any) -> str:
+    """A value for a message; tables and lists may contain a source, and so a password."""
+    if isinstance(value, Mapping):
+        return "a table"
+    return "a list" if isinstance(value, list) else repr(value)
+
+
+# ---- what several values must fulfil together
+
+
+def _camera(name: str, table: _CameraTable, base: Path) -> CameraConfig:
+    """A recording beside the configuration is found from any folder, if it is on this machine."""
+    local = base / table.source
+    found = table.node is None and local.exists()
+    return CameraConfig(name, str(local) if found else table.source, table.node)
 
 
 def _refuse_shared_cameras(sites: tuple[SiteConfig, ...]) -> None:
-    """A camera that learns at two sites would be counted twice when they are merged."""
+    """A camera that two sites learn from would be counted twice when they are merged."""
     names: dict[str, str] = {}
     sources: dict[tuple[str, str | None], str] = {}
     for site in sites:
@@ -175,42 +258,32 @@ def _refuse_shared_cameras(sites: tuple[SiteConfig, ...]) -> None:
             other = names.setdefault(camera.name, site.name)
             if other != site.name:
                 raise BadValue(
-                    f"camera {camera.name} is claimed by the sites {other} and {site.name}"
+                    f"camera {camera.name} is claimed by the sites {other} and {site.name}; "
+                    "a camera belongs to one site"
                 )
-            place = (camera.source, camera.node)
-            first = sources.setdefault(place, f"{site.name}/{camera.name}")
-            if first != f"{site.name}/{camera.name}":
+            place = f"{site.name}/{camera.name}"
+            first = sources.setdefault((camera.source, camera.node), place)
+            if first != place:
                 raise BadValue(
-                    f"{site.name}/{camera.name} and {first} have the same source; "
-                    "one camera belongs to one site, once"
+                    f"{place} and {first} have the same source; a camera belongs to one site, once"
                 )
 
 
-def _agreed(table: Mapping[str, Any], sites: Mapping[str, Any]) -> dict[str, Any]:
-    """What all sites share: each says it for itself or the file for all, and all say the same."""
-    agreed = {}
-    for key in SHARED:
-        said = {name: site.get(key, table.get(key)) for name, site in sites.items()}
-        (first, value), *others = said.items()
+def _agreed(file: _ClusterTable) -> _SharedTable:
+    """The settings that all sites share."""
+    agreed: dict[str, Any] = {}
+    for key in _SharedTable.model_fields:
+        for_all = getattr(file, key)
+        values = {}
+        for name, site in file.sites.items():
+            own = getattr(site, key)
+            values[name] = for_all if own is None else own
+        (first, value), *others = values.items()
         for other, theirs in others:
             if theirs != value:
                 raise BadValue(
-                    f"{key} is {value!r} at site {first} and {theirs!r} at site {other}; "
-                    "what cannot be compared cannot be merged: say it once, for all sites"
+                    f"{key} is {value!r} at site {first} and {theirs!r} at site {other}; only "
+                    "equal settings can be merged: set it once, for all sites"
                 )
-        if value is not None:
-            agreed[key] = value
-    return agreed
-
-
-def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    if unknown := sorted(set(table) - set(known)):
-        raise BadValue(f"{where} sets {', '.join(unknown)}; there is only {', '.join(known)}")
-
-
-def _text(value: Any, what: str) -> str:
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value)  # the camera of a computer: 0
-    if not isinstance(value, str) or not value.strip():
-        raise BadValue(f"{what} must be a text, got {value!r}")
-    return value
+        agreed[key] = value
+    return _SharedTable(**agreed)

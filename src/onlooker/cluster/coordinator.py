@@ -1,10 +1,8 @@
-"""The rounds: somebody who visits all sites every few seconds, and forgets everywhere.
+"""The coordinator: visits all sites every few seconds, spreads labels, and forgets everywhere.
 
-A round notes which sites answer, by how much their clocks differ, and tells every site the labels
-that it lacks. It compares what is there, so that a round that was missed, or done twice, does no
-harm. Coordinator and forgettings take turns: no label is carried past a forgetting.
-
-How a site is, as somebody sees it who visits it every few seconds.
+A visit records which sites answer and by how much their clocks differ, and gives every site the
+labels that it lacks. It compares what is there, so a visit that was missed, or made twice, does no
+harm. Visits and forgetting exclude each other: no label is passed on after it was forgotten.
 """
 
 import threading
@@ -24,13 +22,17 @@ from onlooker.cluster.site import PendingForgets
 from onlooker.cluster.transport import SiteUnavailable
 from onlooker.core.errors import OnlookerError
 
-SKEW = 1.0
-"""Seconds by which a clock may be wrong before it is called a problem."""
+MAX_SKEW = 1.0
+"""Seconds by which a clock may be wrong before that is a problem."""
+ANSWER_WITHIN = 10.0
+"""Seconds in which a site must answer to count as serving."""
+FORGET_WITHIN = 60.0
+"""Seconds for a forgetting, which rewrites the site's database."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteStatus:
-    """How a site is, as the last round saw it.
+    """The state of a site, as seen from outside at the last visit.
 
     >>> SiteStatus("north", "away", why="no answer within 10 s").report is None
     True
@@ -41,181 +43,180 @@ class SiteStatus:
     """serving; read-only; away."""
     why: str = ""
     report: SiteReport | None = None
-    """The last one, even of a site that is away."""
-    seen: float | None = None
-    """When it last answered, by the clock of the rounds."""
-    skew: float = 0.0
-    """How far its clock is ahead of that one, in seconds; the error is at most `give`."""
-    give: float = 0.0
-    moves: int = 0
+    """The last report, even of a site that is away."""
+    last_seen: float | None = None
+    """When it last answered, by the coordinator's clock."""
+    clock_skew: float = 0.0
+    """Seconds by which its clock is ahead of the coordinator's; wrong by at most `clock_error`."""
+    clock_error: float = 0.0
+    restarts: int = 0
     """How often it came back as another process."""
-    away: float = 0.0
-    """Seconds in which it did not answer, all times together."""
-    refused: tuple[str, ...] = ()
+    seconds_away: float = 0.0
+    """How long it did not answer, all times together."""
+    refused_labels: tuple[str, ...] = ()
     """Labels of other sites that contradict its own."""
 
     @property
     def skewed(self) -> bool:
-        """Whether its clock is certainly wrong: times of its events cannot be compared."""
-        return abs(self.skew) - self.give > SKEW
+        """Whether its clock is certainly wrong: then the times of its events cannot be compared."""
+        return abs(self.clock_skew) - self.clock_error > MAX_SKEW
 
     def problems(self) -> list[str]:
-        """All that a person should know, in words."""
+        """Everything that needs a person's attention, one sentence each."""
         found = [] if self.state == "serving" else [self.why or self.state]
         if self.skewed:
-            found.append(f"its clock is {self.skew:+.1f} s off")
+            found.append(f"its clock is {self.clock_skew:+.1f} s off")
         if self.report is not None:
-            gap = self.report.gap
-            if gap is not None:
-                found.append(f"nobody served for {gap:.1f} s before it last opened")
+            if self.report.downtime is not None:
+                found.append(f"it was down for {self.report.downtime:.1f} s before it last opened")
             found += self.report.problems
-        return found + list(self.refused)
+        return found + list(self.refused_labels)
 
+    def after_silence(self, why: str, seconds: float) -> "SiteStatus":
+        """The status after a visit without an answer, so many seconds after the last visit."""
+        return replace(self, state="away", why=why, seconds_away=self.seconds_away + seconds)
 
-def away(before: SiteStatus, why: str, every: float) -> SiteStatus:
-    """After a round in which it did not answer, `every` seconds after the one before."""
-    return replace(before, state="away", why=why, away=before.away + every)
-
-
-def seen(before: SiteStatus, report: SiteReport, asked: float, now: float) -> SiteStatus:
-    """After it reported, by now; asked is when."""
-    was = before.report
-    moved = was is not None and was.process != report.process
-    return replace(
-        before,
-        state="serving" if report.read_only is None else "read-only",
-        why=report.read_only or "",
-        report=report,
-        seen=now,
-        skew=report.clock - (asked + now) / 2,
-        give=(now - asked) / 2,
-        moves=before.moves + moved,
-    )
-
-
-ANSWER_WITHIN = 10.0
-FORGET_WITHIN = 60.0
-"""Erasing all of history takes a while."""
+    def after_report(self, report: SiteReport, called: float, now: float) -> "SiteStatus":
+        """The status after a report that was called for at one time and had arrived at another."""
+        restarted = self.report is not None and self.report.process != report.process
+        return replace(
+            self,
+            state="serving" if report.read_only is None else "read-only",
+            why=report.read_only or "",
+            report=report,
+            last_seen=now,
+            clock_skew=report.clock - (called + now) / 2,
+            clock_error=(now - called) / 2,
+            restarts=self.restarts + restarted,
+        )
 
 
 class Coordinator:
-    """Knows all sites by name; a thread makes a round every so many seconds."""
+    """Knows all sites by name, and visits them from a thread at a fixed interval."""
 
     def __init__(
         self,
         folders: Mapping[str, Path],
-        every: float,
+        interval: float,
         *,
         find: Callable[[str], Any] = find_site,
         timeout: float = ANSWER_WITHIN,
     ) -> None:
-        self._folders, self._every, self._find = dict(folders), every, find
-        self._timeout = timeout
-        self._states = {site: SiteStatus(site, "away", "not visited yet") for site in folders}
+        self._folders, self._interval, self._find = dict(folders), interval, find
+        self.timeout = timeout
+        """Seconds in which a site must answer."""
+        self._statuses = {site: SiteStatus(site, "away", "not visited yet") for site in folders}
         self._turn = threading.Lock()
+        """Held for a visit, and for a forgetting."""
         self._ended = threading.Event()
-        threading.Thread(target=self._go, name="rounds", daemon=True).start()
+        threading.Thread(target=self._run, name="coordinator", daemon=True).start()
 
-    def _go(self) -> None:
-        while not self._ended.wait(self._every):
-            with suppress(OnlookerError):  # what a site says against it is in its state
+    def _run(self) -> None:
+        while not self._ended.wait(self._interval):
+            with suppress(OnlookerError):  # a site's error is in its status
                 self.visit()
 
-    def states(self) -> list[SiteStatus]:
-        """As the last round saw them."""
-        return list(self._states.values())
+    def statuses(self) -> list[SiteStatus]:
+        """All sites, as of the last visit."""
+        return list(self._statuses.values())
 
     def visit(self) -> list[SiteStatus]:
-        """One round, now: all sites at once, so that one which hangs holds up nobody."""
+        """Visit all sites now and at once, so that one that hangs does not delay the others."""
         with self._turn:
-            self._look()
-            self._tell_names()
-            return self.states()
+            self._collect_reports()
+            self._spread_labels()
+            return self.statuses()
+
+    def look(self) -> list[SiteStatus]:
+        """Visit all sites without spreading labels: nothing changes at any site."""
+        with self._turn:
+            self._collect_reports()
+            return self.statuses()
 
     def end(self) -> None:
-        """No more rounds."""
+        """Stop visiting; a visit that has begun is finished first."""
         self._ended.set()
         with self._turn:
             pass
 
-    # ---- how they are
+    def forget(self, name: str) -> list[SiteReceipt]:
+        """Forget a name at every site, a receipt each.
 
-    def _look(self) -> None:
-        asked = time.time()
-        for site, (report, now) in self._ask_all("report").items():
-            before = self._states[site]
+        A site that is away does it before it serves again.
+        """
+        with self._turn:
+            return [self._forget_at(site, name) for site in self._folders]
+
+    # ---- reports
+
+    def _collect_reports(self) -> None:
+        called = time.time()
+        for site, (report, now) in self._call_all("report").items():
+            before = self._statuses[site]
             if isinstance(report, Exception):
-                self._states[site] = away(before, str(report), self._every)
+                self._statuses[site] = before.after_silence(str(report), self._interval)
             else:
-                self._states[site] = seen(before, report, asked, now)
+                self._statuses[site] = before.after_report(report, called, now)
 
-    def _ask_all(
-        self, verb: str, sites: Iterable[str] | None = None
+    def _call_all(
+        self, method: str, sites: Iterable[str] | None = None
     ) -> dict[str, tuple[Any, float]]:
-        """What each site says, or the error, and when; all within the time."""
-        answers: dict[str, tuple[Any, float]] = {}
+        """What each site returned or the error, and when; all within the timeout."""
+        results: dict[str, tuple[Any, float]] = {}
         waiting: dict[Any, str] = {}
         for site in self._folders if sites is None else sites:
             try:
-                waiting[self._find(site).call.remote(verb)] = site
+                waiting[self._find(site).call.remote(method)] = site
             except (SiteUnavailable, RayError) as error:
-                answers[site] = error, time.time()
-        deadline = time.monotonic() + self._timeout
+                results[site] = error, time.time()
+        deadline = time.monotonic() + self.timeout
         while waiting:
-            left = max(0.0, deadline - time.monotonic())
-            ready, _ = ray.wait(list(waiting), timeout=left)
+            ready, _ = ray.wait(list(waiting), timeout=max(0.0, deadline - time.monotonic()))
             now = time.time()
             if not ready:
-                late = SiteUnavailable(f"no answer within {self._timeout:g} s")
-                return answers | dict.fromkeys(waiting.values(), (late, now))
+                late = SiteUnavailable(f"no answer within {self.timeout:g} s")
+                return results | dict.fromkeys(waiting.values(), (late, now))
+            site = waiting.pop(ready[0])
             try:
-                answers[waiting[ready[0]]] = result_of(ready[0], self._timeout), now
+                results[site] = result_of(ready[0], self.timeout), now
             except (SiteUnavailable, OnlookerError) as error:
-                answers[waiting[ready[0]]] = error, now
-            del waiting[ready[0]]
-        return answers
+                results[site] = error, now
+        return results
 
-    # ---- names
+    # ---- labels
 
-    def _tell_names(self) -> None:
-        """Every site gets the labels that it lacks."""
-        serving = [site for site, state in self._states.items() if state.state == "serving"]
+    def _spread_labels(self) -> None:
+        """Give every site the labels that it lacks."""
+        serving = [site for site, status in self._statuses.items() if status.state == "serving"]
         keys: dict[str, list[bytes]] = {
             site: answer
-            for site, (answer, _) in self._ask_all("label_keys", serving).items()
+            for site, (answer, _) in self._call_all("label_keys", serving).items()
             if not isinstance(answer, Exception)
         }
-        everywhere = {key for some in keys.values() for key in some}
+        everywhere = {key for each in keys.values() for key in each}
         for site, known in keys.items():
             lacking = everywhere - set(known)
             refused: list[str] = []
             for other, theirs in keys.items():
                 wanted = [key for key in theirs if key in lacking]
                 if wanted:
-                    with suppress(SiteUnavailable, OnlookerError):  # the next round tries again
-                        labels: list[Label] = self._ask(other, "labels", wanted)
-                        taught = self._ask(site, "learn_labels", labels, f"site {other}")
+                    with suppress(SiteUnavailable, OnlookerError):  # the next visit tries again
+                        labels: list[Label] = self._call(other, "labels", wanted)
+                        taught = self._call(site, "learn_labels", labels, f"site {other}")
                         refused += taught.refused
                         lacking -= set(wanted)
-            self._note_refused(site, tuple(refused))
+            self._statuses[site] = replace(self._statuses[site], refused_labels=tuple(refused))
 
-    def _note_refused(self, site: str, refused: tuple[str, ...]) -> None:
-        self._states[site] = replace(self._states[site], refused=refused)
-
-    def _ask(self, site: str, verb: str, *arguments: Any) -> Any:
-        return result_of(self._find(site).call.remote(verb, *arguments), self._timeout)
+    def _call(self, site: str, method: str, *arguments: Any) -> Any:
+        return result_of(self._find(site).call.remote(method, *arguments), self.timeout)
 
     # ---- forgetting
 
-    def forget(self, name: str) -> list[SiteReceipt]:
-        """Forget a name at every site, with a receipt each; who is away does it before serving."""
-        with self._turn:
-            return [self._forget_at(site, name) for site in self._folders]
-
     def _forget_at(self, site: str, name: str) -> SiteReceipt:
-        within = FORGET_WITHIN if self._states[site].state == "serving" else self._timeout
+        serving = self._statuses[site].state == "serving"
+        timeout = FORGET_WITHIN if serving else self.timeout
         try:
-            receipt: SiteReceipt = result_of(self._find(site).call.remote("forget", name), within)
+            receipt: SiteReceipt = result_of(self._find(site).call.remote("forget", name), timeout)
             return receipt
         except (SiteUnavailable, OnlookerError) as error:
             PendingForgets(self._folders[site]).add(name)

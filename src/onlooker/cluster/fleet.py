@@ -1,6 +1,6 @@
-"""All of a cluster: started from a configuration, found again by name, asked, stopped.
+"""A whole cluster: start it from a configuration, find it again by name, query it, stop it.
 
-Sites, cameras and rounds are detached actors: they outlive the command that starts them.
+Sites, cameras and the coordinator are detached actors: they outlive the command that starts them.
 """
 
 from collections.abc import Callable
@@ -16,86 +16,74 @@ from onlooker.cluster.coordinator import Coordinator, SiteStatus
 from onlooker.cluster.enrolment import labels_of, noted, untaught
 from onlooker.cluster.merging import ANSWER_WITHIN, MergedView, merge_sites
 from onlooker.cluster.messages import ClusterError, SiteReceipt, SiteReport
+from onlooker.cluster.ray_camera import PREFIX as CAMERA_PREFIX
 from onlooker.cluster.ray_camera import start_camera
 from onlooker.cluster.ray_site import NAMESPACE, SiteSpec, find_site, result_of, start_site
+from onlooker.cluster.ray_site import PREFIX as SITE_PREFIX
 from onlooker.cluster.transport import SiteUnavailable
 from onlooker.home.taught import Register
 
 OPEN_WITHIN = 120.0
-"""Seconds for a site to open its home: the lock of a life before, and the journal since then."""
-ROUNDS = "rounds"
-Step = Callable[[str], object]
+"""Seconds for a site to open its home: wait for the lock of the process before, then replay."""
+FORGET_WITHIN = 600.0
+END_WITHIN = 30.0
+COORDINATOR = "coordinator"
+OnStep = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
 class StartedCluster:
-    """What came of starting a cluster."""
+    """The result of starting a cluster."""
 
-    states: list[SiteStatus]
-    left_out: list[str]
+    statuses: list[SiteStatus]
+    forgotten: list[str]
     """In the folder of people, but forgotten since they were taught: not taught again."""
 
 
-def start_cluster(config: Config, step: Step = lambda _: None) -> StartedCluster:
+def start_cluster(config: Config, on_step: OnStep = lambda _: None) -> StartedCluster:
     """Start everything that does not run yet; every site serves when this returns."""
-    labels = labels_of(config)  # what is wrong with a picture is found before anything runs
+    labels = labels_of(config)  # a bad picture is found before anything runs
     sites = {
         site.name: start_site(
             SiteSpec(site.name, site.folder, config.learner_config), cpus=config.site_cpus
         )
         for site in config.sites
     }
-    known = {name for site, handle in sites.items() for name in _serving(site, handle, step).names}
+    known: set[str] = set()
+    for name, handle in sites.items():
+        known.update(_wait_until_serving(name, handle).names)
+        on_step(f"site {name}")
     config.folder.mkdir(parents=True, exist_ok=True)
     register = Register(config.folder)
-    left_out, new = untaught(labels, known, register)
+    forgotten, new = untaught(labels, known, register)
     for handle in sites.values() if new else ():
-        _asked(handle.call.remote("learn_labels", new, "people"), OPEN_WITHIN)
+        _call(handle.call.remote("learn_labels", new, "people"), OPEN_WITHIN)
     noted(new, register)
-    rounds = _rounds(config)
-    states: list[SiteStatus] = _asked(rounds.visit.remote(), OPEN_WITHIN)
+    statuses: list[SiteStatus] = _call(_start_coordinator(config).visit.remote(), OPEN_WITHIN)
     for site in config.sites:
         for camera in site.cameras:
-            handle = start_camera(config, site.name, camera)
-            _asked(handle.state.remote(), OPEN_WITHIN)
-            step(f"camera {camera.name}")
-    return StartedCluster(states, left_out)
+            _call(start_camera(config, site.name, camera).state.remote(), OPEN_WITHIN)
+            on_step(f"camera {camera.name}")
+    return StartedCluster(statuses, forgotten)
 
 
-def _serving(site: str, handle: Any, step: Step) -> SiteReport:
-    """Wait until a site serves."""
-    try:
-        report: SiteReport = result_of(handle.call.remote("report"), OPEN_WITHIN)
-    except SiteUnavailable as error:
-        raise ClusterError(f"site {site} does not serve: {error}") from error
-    step(f"site {site}")
-    return report
-
-
-def _rounds(config: Config) -> Any:
-    folders = {site.name: site.folder for site in config.sites}
-    # The head node lives as long as the cluster does, and rounds remember what they saw.
-    made = (
-        ray.remote(Coordinator)
-        .options(
-            name=ROUNDS,
-            namespace=NAMESPACE,
-            get_if_exists=True,
-            lifetime="detached",
-            max_restarts=-1,
-            max_concurrency=4,
-            num_cpus=0,
-            resources={"node:__internal_head__": 0.001},
-        )
-        .remote(folders, config.names_every)
-    )
-    return made
+def stop_cluster(on_step: OnStep = lambda _: None) -> int:
+    """Stop cameras, coordinator and sites, in this order; returns how many sites were closed."""
+    for name in _actor_names(CAMERA_PREFIX):
+        _end(name, "end")
+        on_step(name)
+    _end(COORDINATOR, "end")
+    closed = 0
+    for name in _actor_names(SITE_PREFIX):
+        closed += _end(name, "call", "close")
+        on_step(name)
+    return closed
 
 
 def find_coordinator() -> Any:
-    """The rounds of the cluster that this process is connected to."""
+    """The coordinator of the cluster that this process is connected to."""
     try:
-        return ray.get_actor(ROUNDS, NAMESPACE)
+        return ray.get_actor(COORDINATOR, NAMESPACE)
     except ValueError as error:
         raise ClusterError(
             "no cluster of Onlooker runs on this Ray; `onlooker cluster up` starts one"
@@ -103,57 +91,68 @@ def find_coordinator() -> Any:
 
 
 def site_statuses(*, visit: bool = False, timeout: float = 60.0) -> list[SiteStatus]:
-    """All sites, as the last round saw them, or as one sees them now."""
-    rounds = find_coordinator()
-    asked = rounds.visit.remote() if visit else rounds.states.remote()
-    found: list[SiteStatus] = _asked(asked, timeout)
-    return found
+    """All sites, as of the coordinator's last visit, or of one that it makes now."""
+    coordinator = find_coordinator()
+    called = coordinator.visit.remote() if visit else coordinator.statuses.remote()
+    statuses: list[SiteStatus] = _call(called, timeout)
+    return statuses
 
 
 def forget_everywhere(name: str) -> list[SiteReceipt]:
     """Forget a name at every site: one receipt each."""
-    receipts: list[SiteReceipt] = _asked(find_coordinator().forget.remote(name), 600.0)
+    receipts: list[SiteReceipt] = _call(find_coordinator().forget.remote(name), FORGET_WITHIN)
     return receipts
 
 
 def merged_view(timeout: float = ANSWER_WITHIN) -> MergedView:
     """What all sites know together, and which of them are missing."""
-    known = site_statuses()
+    statuses = site_statuses()
     sites: dict[str, Any] = {}
-    for state in known:
-        with suppress(SiteUnavailable):  # then it is among the missing
-            sites[state.site] = find_site(state.site)
-    seen = {state.site: state.seen for state in known}
-    return merge_sites(sites, timeout=timeout, seen=seen)
+    for status in statuses:
+        with suppress(SiteUnavailable):  # then it is listed as missing
+            sites[status.site] = find_site(status.site)
+    last_seen = {status.site: status.last_seen for status in statuses}
+    return merge_sites(sites, timeout=timeout, last_seen=last_seen)
 
 
-def stop_cluster(step: Step = lambda _: None) -> int:
-    """End cameras, rounds and sites in order: how many sites were closed in order."""
-    names = [name for name in _actors() if name.startswith("camera ")]
-    for name in names:
-        _end(name, "end")
-        step(name)
-    _end(ROUNDS, "end")
-    closed = 0
-    for name in [each for each in _actors() if each.startswith("site ")]:
-        closed += _end(name, "call", "close")
-        step(name)
-    return closed
+def _wait_until_serving(site: str, handle: Any) -> SiteReport:
+    try:
+        report: SiteReport = result_of(handle.call.remote("report"), OPEN_WITHIN)
+    except SiteUnavailable as error:
+        raise ClusterError(f"site {site} does not serve: {error}") from error
+    return report
 
 
-def _actors() -> list[str]:
+def _start_coordinator(config: Config) -> Any:
+    folders = {site.name: site.folder for site in config.sites}
+    # On the head node, which lives as long as the cluster: a restart would lose the statuses.
+    options: dict[str, Any] = {
+        "name": COORDINATOR,
+        "namespace": NAMESPACE,
+        "get_if_exists": True,
+        "lifetime": "detached",
+        "max_restarts": -1,
+        "max_concurrency": 4,
+        "num_cpus": 0,
+        "resources": {"node:__internal_head__": 0.001},
+    }
+    return ray.remote(Coordinator).options(**options).remote(folders, config.names_every)
+
+
+def _actor_names(prefix: str) -> list[str]:
     listed = ray.util.list_named_actors(all_namespaces=True)
-    return sorted(each["name"] for each in listed if each["namespace"] == NAMESPACE)
+    names = [each["name"] for each in listed if each["namespace"] == NAMESPACE]
+    return sorted(name for name in names if name.startswith(prefix))
 
 
-def _end(name: str, verb: str, *arguments: Any) -> bool:
-    """Ask an actor to end, then take it away for good: whether it did as asked."""
+def _end(name: str, method: str, *arguments: Any) -> bool:
+    """Call an actor's method to end it in order, then remove it; whether the call succeeded."""
     try:
         handle: Any = ray.get_actor(name, NAMESPACE)
     except ValueError:
         return False
     try:
-        result_of(getattr(handle, verb).remote(*arguments), 30.0)
+        result_of(getattr(handle, method).remote(*arguments), END_WITHIN)
         return True
     except (SiteUnavailable, ClusterError):
         return False
@@ -162,7 +161,7 @@ def _end(name: str, verb: str, *arguments: Any) -> bool:
             ray.kill(handle, no_restart=True)
 
 
-def _asked(reference: Any, timeout: float) -> Any:
+def _call(reference: Any, timeout: float) -> Any:
     try:
         return result_of(reference, timeout)
     except SiteUnavailable as error:

@@ -1,4 +1,4 @@
-"""A site on one machine without Ray: the same site, owned by a thread of this process."""
+"""A site in this process, without Ray: the same `Site`, owned by a thread."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,7 +11,7 @@ from onlooker.home.database import HomeError
 
 
 class LocalSite:
-    """Runs a site in a thread of its own, which alone touches its home. A `Transport`."""
+    """Runs a site in one thread, which alone touches its home. It is a `Transport`."""
 
     def __init__(self, open_site: Callable[[], Site]) -> None:
         self._thread = ThreadPoolExecutor(1, "site")
@@ -28,34 +28,35 @@ class LocalSite:
         self.close()
 
     def close(self) -> None:
-        """Let what was sent be answered, and close the site."""
+        """Answer every batch that was sent, then close the site."""
         try:
             self._thread.submit(self._site.close).result()
         finally:
             self._thread.shutdown()
 
-    def ask(self, verb: str, *arguments: Any) -> Any:
-        """Any verb of the site, in its thread."""
-        return self._thread.submit(getattr(self._site, verb), *arguments).result()
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call any method of the site, in its thread."""
+        return self._thread.submit(getattr(self._site, method), *arguments).result()
 
     def open_session(self, sender: str) -> SenderSession:
-        """Introduce a sender."""
-        hello: SenderSession = self._result(self._thread.submit(self._site.open_session, sender))
-        return hello
+        """Register as the only sender of a camera."""
+        session: SenderSession = _result(self._thread.submit(self._site.open_session, sender))
+        return session
 
     def send(
         self, sender: str, session: int, batch: Sequence[NumberedExample], acknowledged: int
     ) -> Future[BatchAnswer]:
-        """Put a batch in the site's queue."""
+        """Queue a batch for the site's thread."""
         return self._thread.submit(self._site.receive, sender, session, batch, acknowledged)
 
     def answer(self, sent: Future[BatchAnswer]) -> BatchAnswer:
-        """Wait for its turn."""
-        delivery: BatchAnswer = self._result(sent)
-        return delivery
+        """Wait for the site's answer to a batch."""
+        answer: BatchAnswer = _result(sent)
+        return answer
 
-    def _result(self, future: Future[Any]) -> Any:
-        try:
-            return future.result()
-        except HomeError as error:  # the disk may have room again later
-            raise SiteUnavailable(str(error)) from error
+
+def _result(future: Future[Any]) -> Any:
+    try:
+        return future.result()
+    except HomeError as error:  # the disk may have room again later
+        raise SiteUnavailable(str(error)) from error

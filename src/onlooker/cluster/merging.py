@@ -1,9 +1,9 @@
-"""What all sites know together: a tree of unions, carried out as Ray tasks.
+"""What all sites know together: a tree of unions, computed as Ray tasks.
 
-A union has room for all of its parts, so that nothing is lost on the way and the order does not
-matter; what one site refused is shown to those who may know who it is. Unions at one level of the
-tree run at the same time. Sites that do not answer in time are
-left out, and the view says which and since when.
+A union has room for all of its parts, so nothing is lost on the way and the order does not matter;
+examples that one site refused are matched against the people that others know. Unions at one level
+of the tree run at the same time. Sites that do not answer in time are left out, and the view says
+which ones, why, and since when.
 """
 
 import time
@@ -21,6 +21,9 @@ from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.union import UnionSummary, union
 
 ANSWER_WITHIN = 10.0
+"""Seconds in which every site must answer to be part of the view."""
+MERGE_WITHIN = 60.0
+"""Seconds for the unions themselves, on top of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +37,12 @@ class MissingSite:
     site: str
     why: str
     age: float | None
-    """Seconds since it last answered; None: nobody remembers that it did."""
+    """Seconds since it last answered; None: no answer is on record."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedView:
-    """One learner that knows what the sites do."""
+    """One learner that knows what all sites know."""
 
     learner: OnlineHarmonicLearner | None
     """None: no site answered."""
@@ -47,8 +50,38 @@ class MergedView:
     missing: tuple[MissingSite, ...]
 
 
+def merge_sites(
+    sites: Mapping[str, Any],
+    *,
+    timeout: float = ANSWER_WITHIN,
+    last_seen: Mapping[str, float | None] | None = None,
+) -> MergedView:
+    """Merge what these actors know.
+
+    last_seen is when each site last answered, in seconds since the epoch. A site in it that has no
+    actor is missing from the view.
+    """
+    last_seen = dict.fromkeys(sites) | dict(last_seen or {})
+    answered, silent = _snapshots(sites, timeout)
+    silent |= {site: "it is not up" for site in last_seen if site not in sites}
+    now = time.time()
+    missing = tuple(
+        MissingSite(site, why, None if (last := last_seen[site]) is None else now - last)
+        for site, why in silent.items()
+    )
+    if not answered:
+        return MergedView(None, (), missing)
+    join = ray.remote(combine).options(num_cpus=0)
+    merged = merge_tree(list(answered.values()), join.remote)
+    try:
+        knowledge: SiteKnowledge = result_of(merged, MERGE_WITHIN + timeout)
+    except SiteUnavailable as error:
+        raise ClusterError(f"the merge did not finish: {error}; try again") from error
+    return MergedView(knowledge.learner(), tuple(answered), missing)
+
+
 def combine(first: SiteKnowledge, second: SiteKnowledge) -> SiteKnowledge:
-    """Two into one; names of sites are told where they contradict each other."""
+    """The union of two; if they contradict each other, the error names the sites."""
     parts = [UnionSummary(part.learner(), part.refused) for part in (first, second)]
     try:
         both = union(parts)
@@ -62,10 +95,10 @@ def combine(first: SiteKnowledge, second: SiteKnowledge) -> SiteKnowledge:
     )
 
 
-def tree(parts: Sequence[Any], join: Any) -> Any:
-    """Join neighbours until one is left.
+def merge_tree(parts: Sequence[Any], join: Any) -> Any:
+    """Join neighbours, level by level, until one is left.
 
-    >>> tree(["a", "b", "c", "d", "e"], lambda one, two: f"({one}{two})")
+    >>> merge_tree(["a", "b", "c", "d", "e"], lambda one, two: f"({one}{two})")
     '(((ab)(cd))e)'
     """
     level = list(parts)
@@ -75,42 +108,12 @@ def tree(parts: Sequence[Any], join: Any) -> Any:
     return level[0]
 
 
-def merge_sites(
-    sites: Mapping[str, Any],
-    *,
-    timeout: float = ANSWER_WITHIN,
-    seen: Mapping[str, float | None] | None = None,
-) -> MergedView:
-    """Merge what these actors know.
-
-    seen is when each site last answered; those in it that have no actor are missing too.
-    """
-    seen = dict.fromkeys(sites) | dict(seen or {})
-    answered, silent = _answers(sites, timeout)
-    silent |= {site: "it is not up" for site in seen if site not in sites}
-    now = time.time()
-    missing = tuple(
-        MissingSite(site, why, None if (last := seen[site]) is None else now - last)
-        for site, why in silent.items()
-    )
-    if not answered:
-        return MergedView(None, (), missing)
-    join = ray.remote(combine).options(num_cpus=0)
-    try:
-        knowledge: SiteKnowledge = result_of(
-            tree(list(answered.values()), join.remote), 60 + timeout
-        )
-    except SiteUnavailable as error:
-        raise ClusterError(f"the merge was lost: {error}; try again") from error
-    return MergedView(knowledge.learner(), tuple(answered), missing)
-
-
-def _answers(sites: Mapping[str, Any], timeout: float) -> tuple[dict[str, Any], dict[str, str]]:
-    """References to what each site knows, and why others do not answer; all within the time."""
-    asked = {site: handle.call.remote("snapshot") for site, handle in sites.items()}
+def _snapshots(sites: Mapping[str, Any], timeout: float) -> tuple[dict[str, Any], dict[str, str]]:
+    """References to what each site knows, and why the others did not answer; within the timeout."""
+    references = {site: handle.call.remote("snapshot") for site, handle in sites.items()}
     deadline = time.monotonic() + timeout
     answered, silent = {}, {}
-    for site, reference in asked.items():
+    for site, reference in references.items():
         try:
             result_of(reference, max(0.05, deadline - time.monotonic()))
             answered[site] = reference

@@ -1,4 +1,4 @@
-"""The small records that travel between cameras, sites and whoever asks about them."""
+"""The records that travel between cameras, sites and the coordinator of a cluster."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -16,11 +16,14 @@ from onlooker.home.retention import ForgetReceipt
 
 
 class ClusterError(OnlookerError):
-    """Sites, cameras or the cluster under them do not do what they were asked to."""
+    """A site, a camera or the Ray cluster under them failed."""
 
 
 class SenderReplaced(ClusterError):
-    """A sender that speaks for a camera which has a newer sender."""
+    """A newer sender has connected for the same camera; this one must stop."""
+
+
+# ---- from cameras to sites
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,22 +38,22 @@ class NumberedExample:
     """Counts the sender's examples from 1, without gaps."""
     vector: NDArray[np.floating[Any]]
     name: str | None = None
-    """Of a labeled example; None: to be observed."""
+    """The label of a labeled example; None for one to be observed."""
     frame: int = 0
-    """As the camera counts: for people, it orders nothing."""
+    """The camera's frame number: for people to read, it orders nothing."""
     taken: float | None = None
-    """When, by the camera's clock: for people, it orders nothing."""
+    """The time by the camera's clock: for people to read, it orders nothing."""
     picture: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleAnswer:
-    """What became of one example; it is on the disk, or never will be."""
+    """The result for one example; it is on the disk, or was refused for good."""
 
     number: int
     prediction: Prediction | None
-    """None of a labeled example, and of one that was refused."""
-    again: bool = False
+    """None for a labeled example, and for one that was refused."""
+    duplicate: bool = False
     """It had been delivered before, and was not counted twice."""
     refused: str | None = None
     """Why it cannot be used; sending it again would not help."""
@@ -58,7 +61,7 @@ class ExampleAnswer:
 
 @dataclass(frozen=True, slots=True)
 class BatchAnswer:
-    """What a site says to a batch.
+    """A site's answer to a batch.
 
     >>> BatchAnswer((), event=12, expected=7).expected
     7
@@ -66,23 +69,29 @@ class BatchAnswer:
 
     answers: tuple[ExampleAnswer, ...]
     event: int
-    """The site's newest event: never smaller than the last time, or the site has lost something."""
+    """The site's newest event: never smaller than the last time, or the site has lost data."""
     expected: int | None = None
-    """There was a gap: nothing from this number on was taken. None: there was none."""
+    """After a gap in the numbers: nothing from this number on was taken. None: no gap."""
 
 
 @dataclass(frozen=True, slots=True)
 class SenderSession:
-    """What a site says to a new sender: which session it has, and what arrived before it."""
+    """A site's answer to a sender that connects."""
 
     session: int
+    """Higher than that of every earlier sender of the same camera."""
     last: int
+    """The number of the last example that arrived from this camera."""
     event: int
+    """The site's newest event."""
+
+
+# ---- what a site has learned
 
 
 @dataclass(frozen=True, slots=True)
 class LearnerConfig:
-    """All that two sites must share: how their learners compare and keep examples."""
+    """The settings of a learner: two sites can be merged only if theirs are equal."""
 
     kernel: HeatKernel
     features: str
@@ -91,7 +100,7 @@ class LearnerConfig:
     quantizer: Quantizer | None = None
 
     def learner(self) -> OnlineHarmonicLearner:
-        """One that knows nobody."""
+        """A new learner with these settings, which knows nobody."""
         return OnlineHarmonicLearner(
             self.kernel,
             sink=self.sink,
@@ -103,48 +112,53 @@ class LearnerConfig:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SiteKnowledge:
-    """All that a site has learned, to be merged with what others have."""
+    """All that one site has learned, or several sites after a merge."""
 
     sites: tuple[str, ...]
     learner_config: LearnerConfig
-    """With the budget of this state, which for several sites is the sum of theirs."""
+    """Its max_vertices is the budget of this state: after a merge, the sum over the sites."""
     state: State
     refused: tuple[NDArray[np.floating[Any]], ...] = ()
-    """Examples that were nobody known, the newest: another site may know who that is."""
+    """The newest examples that matched nobody here: another site may know who they are."""
 
     def learner(self) -> OnlineHarmonicLearner:
-        """As a learner of its own."""
+        """A learner in this state."""
         return self.learner_config.learner().restored(self.state)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Label:
-    """A labeled example as it is told to other sites."""
+    """A labeled example as one site passes it on to others."""
 
     name: str
     vector: NDArray[np.floating[Any]]
 
     @property
     def key(self) -> bytes:
-        """Short, and the same for the same label at every site."""
-        words = hashlib.blake2b(self.name.encode(), digest_size=16)
-        words.update(b"\0" + self.vector.dtype.str.encode())
-        words.update(np.ascontiguousarray(self.vector).data)
-        return words.digest()
+        """A digest of name and vector: short, and equal for equal labels at every site."""
+        digest = hashlib.blake2b(self.name.encode(), digest_size=16)
+        digest.update(b"\0" + self.vector.dtype.str.encode())
+        digest.update(np.ascontiguousarray(self.vector).data)
+        return digest.digest()
 
 
 @dataclass(frozen=True, slots=True)
 class TaughtNames:
-    """What a site did with labels from elsewhere."""
+    """What a site did with labels from other sites."""
 
     site: str
     new: int
+    """How many labels were new here, and were learned."""
     refused: tuple[str, ...] = ()
+    """Why others were not learned."""
+
+
+# ---- from sites to people
 
 
 @dataclass(frozen=True, slots=True)
 class SiteReceipt:
-    """What forgetting a name came to at one site.
+    """What forgetting a name did at one site.
 
     >>> SiteReceipt("north", "ana", "pending", why="it does not answer").state
     'pending'
@@ -153,34 +167,34 @@ class SiteReceipt:
     site: str
     name: str
     state: str
-    """done; unknown: nobody is called so there; pending: it will be, before the site serves."""
+    """done; unknown: nobody has that name there; pending: done before the site serves again."""
     forgotten: ForgetReceipt | None = None
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteReport:
-    """How a site is, in its own words."""
+    """The state of a site, as it reports itself."""
 
     site: str
     event: int
     names: tuple[str, ...]
     vertices: int
     examples: int
-    """What all vertices stand for."""
+    """The number of examples that all vertices stand for."""
     clock: float
-    """What its clock said."""
+    """The time by the site's clock, in seconds since the epoch."""
     process: int
     node: str
     opened: float
-    """When this life of it began, by its clock."""
-    gap: float | None
-    """Seconds before that in which nobody served; None: it was closed in order, or is new."""
-    last: dict[str, int] = field(default_factory=dict)
-    """The newest example of each sender."""
-    again: int = 0
-    """Examples that were delivered twice."""
+    """When this process opened the home, by the site's clock."""
+    downtime: float | None
+    """Seconds before that in which the site did not serve; None: closed in order, or new."""
+    last_numbers: dict[str, int] = field(default_factory=dict)
+    """The number of the newest example of each sender."""
+    duplicates: int = 0
+    """Examples that were delivered more than once."""
     gaps: int = 0
-    """Batches that were refused because something before them was missing."""
+    """Batches that were refused because an example before them was missing."""
     read_only: str | None = None
     problems: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""A camera's loop as a Ray actor, at the machine that has the camera."""
+"""A camera loop as a Ray actor, on the machine that the camera is attached to."""
 
 from contextlib import suppress
 from typing import Any
@@ -12,53 +12,52 @@ from onlooker.cluster.ray_site import NAMESPACE, RayTransport, result_of
 from onlooker.cluster.transport import SiteUnavailable
 from onlooker.vision.finder import FaceFinder
 
+PREFIX = "camera "
+"""What the names of camera actors begin with."""
+
 
 class CameraActor:
-    """A camera's loop, where the camera is."""
+    """Runs a camera loop."""
 
     def __init__(self, camera: CameraConfig, site: str, finder: FaceFinder) -> None:
         self._loop = CameraLoop(camera, finder, lambda: RayTransport(site))
 
     def state(self) -> RemoteCameraStatus:
-        """How far it is."""
+        """Frames read and faces sent so far."""
         return self._loop.state()
 
     def end(self) -> RemoteCameraStatus:
-        """Stop."""
+        """Stop reading, and deliver what was read."""
         return self._loop.end()
 
 
 def start_camera(config: Config, site: str, camera: CameraConfig) -> Any:
-    """Start a camera where it is, or somewhere; one that runs already is found."""
-    where = {} if camera.node is None else {"resources": {f"node:{camera.node}": 0.001}}
+    """Start a camera on its machine, or on any; returns the running actor if there is one."""
+    placement = {} if camera.node is None else {"resources": {f"node:{camera.node}": 0.001}}
     options: dict[str, Any] = {
-        "name": _camera_actor(camera.name),
+        "name": PREFIX + camera.name,
         "namespace": NAMESPACE,
         "get_if_exists": True,
         "lifetime": "detached",
         "max_restarts": -1,
         "max_concurrency": 2,
         "num_cpus": config.camera_cpus,
-        **where,
+        **placement,
     }
     return ray.remote(CameraActor).options(**options).remote(camera, site, config.finder)
-
-
-def _camera_actor(camera: str) -> str:
-    return f"camera {camera}"
 
 
 def camera_statuses(
     cameras: list[str], timeout: float = 5.0
 ) -> dict[str, RemoteCameraStatus | str]:
-    """How each camera is; a text: why it cannot be told."""
-    asked: dict[str, Any] = {}
+    """The status of each camera, or a text that says why it is not known."""
+    references: dict[str, Any] = {}
     for camera in cameras:
         with suppress(ValueError):
-            handle = ray.get_actor(_camera_actor(camera), NAMESPACE)
-            asked[camera] = handle.state.remote()
+            handle = ray.get_actor(PREFIX + camera, NAMESPACE)
+            references[camera] = handle.state.remote()
     found: dict[str, RemoteCameraStatus | str] = dict.fromkeys(cameras, "not up")
-    for camera, reference in asked.items():
+    for camera, reference in references.items():
         try:
             found[camera] = result_of(reference, timeout)
         except (SiteUnavailable, ClusterError) as error:

@@ -1,8 +1,8 @@
-"""Ray itself: one that is started for a cluster on this machine, or one that is there already.
+"""Ray itself: one that is started for a cluster on this machine, or one that runs already.
 
-A Ray of ours has a token of its own, in the folder of the cluster: Ray's processes listen on every
-interface, whatever address they are told (2.60; only the dashboard, which we leave out, obeys),
-so that the token is what keeps others out. Usage statistics are never sent.
+A Ray that we start has a token of its own, in the folder of the cluster. Ray's processes listen on
+every interface, whatever address they are given (2.60; only the dashboard, which we switch off,
+obeys), so the token is what keeps others out. Usage statistics are never sent.
 """
 
 import json
@@ -24,14 +24,18 @@ from typing import Any
 
 from onlooker.cluster.messages import ClusterError
 
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
-"""No statistics; and sites are not what a busy machine should put last, as Ray has its workers."""
+ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+"""No statistics; and no lower priority for workers, Ray's default: sites would starve."""
 START_WITHIN = 90.0
 STOP_WITHIN = 45.0
+"""Seconds for Ray to start, and to stop."""
 
 
 class LocalRay:
-    """A Ray on this machine that belongs to one folder, and outlives the command that starts it."""
+    """A Ray on this machine that belongs to one folder, and outlives the command that starts it.
+
+    Its address and process are in `ray.json` in that folder.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder.absolute() / "ray"
@@ -39,23 +43,23 @@ class LocalRay:
 
     @property
     def address(self) -> str | None:
-        """Where it is, if it runs."""
+        """HOST:PORT, if it runs."""
         known = self._known()
         return None if known is None else str(known["address"])
 
     def start(self, cpus: int) -> str:
-        """Start it, unless it runs: its address."""
+        """Start it, unless it runs already; returns its address."""
         if (address := self.address) is not None:
             self.use()
             return address
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._make_token()
         self.use()
-        # Unix sockets have short names: not in the folder, which may be deep.
-        place = tempfile.mkdtemp(prefix="onlooker-")
+        # Names of Unix sockets are short, and the cluster's own folder may be deep.
+        temporary = tempfile.mkdtemp(prefix="onlooker-")
         port = _free_port()
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"]
-        command += ["--port", str(port), "--node-ip-address", "127.0.0.1", "--temp-dir", place]
+        command += ["--port", str(port), "--node-ip-address", "127.0.0.1", "--temp-dir", temporary]
         command += ["--include-dashboard=false", "--disable-usage-stats", "--num-cpus", str(cpus)]
         with open(self._folder / "ray.log", "w", encoding="utf-8") as log:
             process = subprocess.Popen(
@@ -64,14 +68,14 @@ class LocalRay:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env=os.environ | QUIET,
+                env=os.environ | ENVIRONMENT,
             )
         address = f"127.0.0.1:{port}"
         known = {
             "address": address,
             "process": process.pid,
             "started": _started(process.pid),
-            "place": place,
+            "place": temporary,
         }
         self._file.write_text(json.dumps(known), encoding="utf-8")
         deadline = time.monotonic() + START_WITHIN
@@ -83,13 +87,13 @@ class LocalRay:
         return address
 
     def use(self) -> None:
-        """Have this process show the token; before Ray is imported."""
+        """Let this process use the token; to be called before Ray is imported."""
         if (self._folder / "token").exists():
             os.environ["RAY_AUTH_MODE"] = "token"
             os.environ["RAY_AUTH_TOKEN_PATH"] = str(self._folder / "token")
 
     def stop(self) -> bool:
-        """End it and all its processes: whether it ran."""
+        """Stop it and all its processes; returns whether it ran."""
         known = self._known()
         if known is not None:
             _end(int(known["process"]))
@@ -98,7 +102,7 @@ class LocalRay:
         return known is not None
 
     def _known(self) -> dict[str, Any] | None:
-        """What was written down, if that process is still the one."""
+        """The content of `ray.json`, if that process still runs."""
         try:
             known: dict[str, Any] = json.loads(self._file.read_text("utf-8"))
             return known if _started(int(known["process"])) == known["started"] else None
@@ -115,8 +119,8 @@ class LocalRay:
 
 @contextmanager
 def connected(address: str) -> Iterator[None]:
-    """This process talks to a Ray for the time of the block."""
-    os.environ.update(QUIET)
+    """Connect this process to a Ray for the duration of the block."""
+    os.environ.update(ENVIRONMENT)
     import ray
 
     from onlooker.cluster.ray_site import NAMESPACE
@@ -134,7 +138,7 @@ def connected(address: str) -> Iterator[None]:
         reason = str(error).splitlines()[0] if str(error) else repr(error)
         raise ClusterError(f"cannot reach a Ray at {address}: {reason}") from error
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, before)  # how a command ends is not Ray's to say
+        signal.signal(signal.SIGTERM, before)  # Ray replaces the handler of the command
     try:
         yield
     finally:
@@ -142,7 +146,7 @@ def connected(address: str) -> Iterator[None]:
 
 
 def reachable(address: str, within: float = 5.0) -> bool:
-    """Whether anything listens there: Ray itself would try for minutes."""
+    """Whether anything listens at HOST:PORT; Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=within):
@@ -152,24 +156,24 @@ def reachable(address: str, within: float = 5.0) -> bool:
 
 
 def _free_port() -> int:
-    with socket.socket() as ours:
-        ours.bind(("127.0.0.1", 0))
-        return int(ours.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def _started(process: int) -> str | None:
-    """When a process began, so that another one with its number is not taken for it."""
+    """When a process was started: another process may have got the same number since."""
     with suppress(ChildProcessError):
-        os.waitpid(process, os.WNOHANG)  # if it is a child of ours that has ended, let it go
-    told = subprocess.run(
+        os.waitpid(process, os.WNOHANG)  # a child that has ended would stay as a zombie
+    listed = subprocess.run(
         ["ps", "-o", "stat=,lstart=", "-p", str(process)], capture_output=True, text=True
     )
-    state, _, began = told.stdout.strip().partition(" ")
+    state, _, began = listed.stdout.strip().partition(" ")
     return None if not began or state.startswith("Z") else began.strip()
 
 
 def _end(process: int) -> None:
-    """SIGTERM to Ray's parent, which takes its processes down; then the group, which is ours."""
+    """SIGTERM to Ray's parent process, which stops its children; then SIGKILL to the group."""
     with suppress(ProcessLookupError):
         os.kill(process, signal.SIGTERM)
         deadline = time.monotonic() + STOP_WITHIN

@@ -1,8 +1,8 @@
-"""A site as a Ray actor: restarted wherever there is room, with its state from the disk.
+"""A site as a Ray actor: restarted on any machine with room, with its state from the disk.
 
 Ray must not repeat calls by itself (`max_task_retries=0`): its retries run out of order, and
-examples were lost that way. Senders repeat, and sites refuse gaps. `max_pending_calls` bounds what
-may wait in front of a site; a sender that meets the bound waits.
+examples were lost that way. Senders repeat, and sites refuse gaps. `max_pending_calls` bounds how
+many calls wait in front of a site; a sender that meets the bound waits.
 """
 
 import time
@@ -21,12 +21,7 @@ from ray.exceptions import (
     RayTaskError,
 )
 
-from onlooker.cluster.codec import (
-    decode_answer,
-    decode_batch,
-    encode_answer,
-    encode_batch,
-)
+from onlooker.cluster.codec import decode_answer, decode_batch, encode_answer, encode_batch
 from onlooker.cluster.messages import (
     BatchAnswer,
     ClusterError,
@@ -42,76 +37,78 @@ from onlooker.home.disk import HomeInUse
 from onlooker.home.retention import RetentionPolicy
 
 NAMESPACE = "onlooker"
+PREFIX = "site "
+"""What the names of site actors begin with."""
 PENDING_CALLS = 64
 ANSWER_WITHIN = 30.0
 """Seconds after which a batch counts as lost, and is sent again."""
-LOCK_PATIENCE = 15.0
-"""Seconds that a site waits for the process that had its home before to be gone."""
+LOCK_TIMEOUT = 15.0
+"""Seconds that a new process waits for the one that had the home before to release it."""
 
 
 @dataclass(frozen=True)
 class SiteSpec:
-    """All that it takes to open a site, wherever that is."""
+    """Everything needed to open a site on any machine."""
 
     name: str
     folder: Path
-    """On storage that every node it may run on can see, with locks that work."""
+    """On storage that every machine it may run on can see, with locks that work."""
     learner_config: LearnerConfig
     retention: RetentionPolicy | None = None
-    skew: float = 0.0
-    """Seconds that its clock is wrong: for rehearsals."""
-    patience: float = LOCK_PATIENCE
+    clock_skew: float = 0.0
+    """Seconds that its clock is wrong: for tests."""
+    lock_timeout: float = LOCK_TIMEOUT
 
 
 class SiteActor:
-    """The verbs of `Site`, called from afar; what opening it refused is told to every caller."""
+    """The methods of `Site`, called over Ray; if it could not be opened, each call raises why."""
 
-    def __init__(self, plan: SiteSpec) -> None:
-        self._plan = plan
+    def __init__(self, spec: SiteSpec) -> None:
+        self._spec = spec
         self._site: Site | None = None
-        self._refused: OnlookerError | None = None
-        self._open(plan.patience)
+        self._error: OnlookerError | None = None
+        self._open(spec.lock_timeout)
 
-    def call(self, verb: str, *arguments: Any) -> Any:
-        """Any verb of the site."""
-        answer = getattr(self._ready(), verb)(*arguments)
-        if verb == "report":
-            return replace(answer, node=ray.get_runtime_context().get_node_id())
-        return answer
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call any method of the site."""
+        result = getattr(self._opened(), method)(*arguments)
+        if method == "report":
+            return replace(result, node=ray.get_runtime_context().get_node_id())
+        return result
 
-    def receive(self, parcel: bytes) -> bytes:
-        """A batch from a camera, as `RayTransport` packs it."""
-        return encode_answer(self._ready().receive(*decode_batch(parcel)))
+    def receive(self, encoded: bytes) -> bytes:
+        """Take a batch from a camera, as `RayTransport` encodes it."""
+        return encode_answer(self._opened().receive(*decode_batch(encoded)))
 
-    def _ready(self) -> Site:
-        if self._site is None and isinstance(self._refused, HomeInUse):
-            self._open(0.0)  # the lock is the fence: while another has it, this one does not serve
+    def _opened(self) -> Site:
+        if self._site is None and isinstance(self._error, HomeInUse):
+            self._open(0.0)  # the lock makes sure that two processes never serve one home
         if self._site is None:
-            raise self._refused or ClusterError(f"site {self._plan.name} is closed")
+            raise self._error or ClusterError(f"site {self._spec.name} is closed")
         return self._site
 
-    def _open(self, patience: float) -> None:
-        plan = self._plan
+    def _open(self, lock_timeout: float) -> None:
+        spec = self._spec
         try:
             self._site = Site(
-                plan.name,
-                plan.folder,
-                plan.learner_config,
-                retention=plan.retention,
-                clock=lambda: time.time() + plan.skew,
-                patience=patience,
+                spec.name,
+                spec.folder,
+                spec.learner_config,
+                retention=spec.retention,
+                clock=lambda: time.time() + spec.clock_skew,
+                lock_timeout=lock_timeout,
             )
-            self._refused = None
+            self._error = None
         except OnlookerError as error:
-            self._refused = error
+            self._error = error
 
 
-def start_site(plan: SiteSpec, *, cpus: float = 1.0, detached: bool = True) -> ActorHandle[Any]:
-    """Start a site somewhere in the cluster; one that runs already is found."""
-    made: Any = (
+def start_site(spec: SiteSpec, *, cpus: float = 1.0, detached: bool = True) -> ActorHandle[Any]:
+    """Start a site on any machine; returns the running actor if there is one."""
+    created: Any = (
         ray.remote(SiteActor)
         .options(
-            name=actor_name(plan.name),
+            name=PREFIX + spec.name,
             namespace=NAMESPACE,
             get_if_exists=True,
             lifetime="detached" if detached else None,
@@ -121,21 +118,16 @@ def start_site(plan: SiteSpec, *, cpus: float = 1.0, detached: bool = True) -> A
             num_cpus=cpus,
             scheduling_strategy="SPREAD",
         )
-        .remote(plan)
+        .remote(spec)
     )
-    handle: ActorHandle[Any] = made
+    handle: ActorHandle[Any] = created
     return handle
 
 
-def actor_name(site: str) -> str:
-    """What Ray calls it."""
-    return f"site {site}"
-
-
 def find_site(site: str) -> ActorHandle[Any]:
-    """A site that was started by somebody; SiteUnavailable if there is none."""
+    """The actor of a site that was started before; SiteUnavailable if there is none."""
     try:
-        found: ActorHandle[Any] = ray.get_actor(actor_name(site), NAMESPACE)
+        found: ActorHandle[Any] = ray.get_actor(PREFIX + site, NAMESPACE)
     except ValueError as error:
         raise SiteUnavailable(f"site {site} is not up") from error
     return found
@@ -149,31 +141,30 @@ class RayTransport:
         self._handle = handle or find_site(site)
 
     def open_session(self, sender: str) -> SenderSession:
-        """Introduce a sender."""
-        hello: SenderSession = result_of(
-            self._handle.call.remote("open_session", sender), ANSWER_WITHIN
-        )
-        return hello
+        """Register as the only sender of a camera."""
+        call: Any = self._handle.call
+        session: SenderSession = result_of(call.remote("open_session", sender), ANSWER_WITHIN)
+        return session
 
     def send(
         self, sender: str, session: int, batch: Sequence[NumberedExample], acknowledged: int
     ) -> Any:
-        """Put a batch on its way."""
+        """Start sending a batch."""
         try:
-            parcel = encode_batch(sender, session, batch, acknowledged)
-            return self._handle.receive.remote(parcel)
+            encoded = encode_batch(sender, session, batch, acknowledged)
+            return self._handle.receive.remote(encoded)
         except PendingCallsLimitExceeded as error:
             raise SiteUnavailable(f"site {self._site} has {PENDING_CALLS} calls waiting") from error
         except RayError as error:
-            raise SiteUnavailable(brief(error)) from error
+            raise SiteUnavailable(short_message(error)) from error
 
     def answer(self, sent: Any) -> BatchAnswer:
-        """Wait for what the site says."""
+        """Wait for the site's answer to a batch."""
         return decode_answer(result_of(sent, ANSWER_WITHIN))
 
 
 def result_of(reference: Any, timeout: float) -> Any:
-    """What a call came to: its result, an error of ours, or SiteUnavailable."""
+    """The result of a call; raises an error of ours, or SiteUnavailable."""
     try:
         return ray.get(reference, timeout=timeout)
     except RayTaskError as error:
@@ -182,18 +173,22 @@ def result_of(reference: Any, timeout: float) -> Any:
             raise SiteUnavailable(str(cause)) from error
         if isinstance(cause, OnlookerError):
             raise cause from None
-        raise ClusterError(f"a site failed: {brief(error)}") from error
+        raise ClusterError(f"a site failed: {short_message(error)}") from error
     except GetTimeoutError as error:
         raise SiteUnavailable(f"no answer within {timeout:g} s") from error
     except ActorDiedError as error:
-        raise SiteUnavailable(f"it is dead: {brief(error)}") from error
+        raise SiteUnavailable(f"it is dead: {short_message(error)}") from error
     except RayError as error:
-        raise SiteUnavailable(brief(error)) from error
+        raise SiteUnavailable(short_message(error)) from error
 
 
-def brief(error: BaseException) -> str:
-    """The one line of a Ray error that says something."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[-1] if isinstance(error, RayTaskError) else lines[0] if lines else repr(error))[
-        :200
-    ]
+def short_message(error: BaseException) -> str:
+    """The one row of Ray's message that names the cause: the last of a traceback, else the first.
+
+    >>> short_message(RuntimeError("the actor died\\n  a long explanation"))
+    'the actor died'
+    """
+    rows = [row.strip() for row in str(error).splitlines() if row.strip()]
+    if not rows:
+        return repr(error)[:200]
+    return (rows[-1] if isinstance(error, RayTaskError) else rows[0])[:200]

@@ -1,168 +1,51 @@
-"""A site: one learner, its journal, and the cameras that send to it. No Ray here.
+"""A site: one learner with its home, and the cameras that send to it. No Ray here.
 
-How examples are numbered and answered is in `inbox.py`, how a site comes and goes in `life.py`;
-here are its verbs, and what has to be forgotten before them.
-
-A life of a site: how its home is opened, the signs that it serves, and an end in order.
-
-What a site has to forget before it serves again, as files in its folder.
-
-They are written by whoever forgets while the site does not answer, and need no lock: each is a
-file of its own under a name of its own, there as a whole or not at all.
+Senders number their examples. The next number is taken, an earlier one is answered again without
+being counted twice, and a gap is refused. With each batch a sender says up to which number it has
+acknowledgements: what was acknowledged is in the journal, or left no trace because it matched
+nobody, so a site that was killed continues from there. Examples are on the disk before the answer.
 """
 
 import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from onlooker.cluster.inbox import Inbox, SiteHome
+from onlooker.cluster.inbox import SiteHome as Home
 from onlooker.cluster.messages import (
     BatchAnswer,
     ClusterError,
+    ExampleAnswer,
     Label,
     LearnerConfig,
     NumberedExample,
+    SenderReplaced,
     SenderSession,
     SiteKnowledge,
     SiteReceipt,
     SiteReport,
     TaughtNames,
 )
-from onlooker.core.errors import Incompatible, NotFound, OnlookerError
+from onlooker.core.errors import BadValue, Incompatible, NotFound, OnlookerError
 from onlooker.core.files import replace_file, sync_folder
 from onlooker.core.records import Explanation, Prediction
+from onlooker.core.union import REFUSED
 from onlooker.home.database import HomeError
 from onlooker.home.disk import HomeInUse
 from onlooker.home.retention import RetentionPolicy
 
-SIGN_OF_LIFE = 5.0
-"""Seconds between two notes that the site serves: how exactly a gap can be told."""
-
-
-def opened_home(
-    folder: Path,
-    learner_config: LearnerConfig,
-    retention: RetentionPolicy,
-    clock: Callable[[], float],
-    patience: float,
-) -> SiteHome:
-    """The home; while its last owner is still dying, wait for the lock."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            return SiteHome(
-                folder, new_learner=learner_config.learner, retention=retention, clock=clock
-            )
-        except HomeInUse:
-            if time.monotonic() >= deadline:
-                raise
-            time.sleep(0.1)
-
-
-def refuse_other_settings(home: SiteHome, learner_config: LearnerConfig, site: str) -> None:
-    """A home that other choices made cannot be united with those of the other sites."""
-    wanted = learner_config.learner()
-    for what in ("features", "kernel", "sink", "max_vertices", "quantizer"):
-        here, asked = getattr(home.learner, what), getattr(wanted, what)
-        if here != asked:
-            raise Incompatible(
-                f"the home of site {site} was made with {what} {here!r}, the configuration says "
-                f"{asked!r}; all sites must agree: change the configuration, or give the site "
-                "another folder"
-            )
-
-
-class Heartbeat:
-    """From the opening of a home until its end, by the site's clock.
-
-    >>> import tempfile
-    >>> from onlooker import HeatKernel
-    >>> config = LearnerConfig(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
-    >>> now = [1000.0]
-    >>> clock = lambda: now[0]
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     home = opened_home(Path(folder), config, RetentionPolicy(), clock, patience=0.0)
-    ...     Heartbeat(home, clock).show()
-    ...     now[0] = 1040.0
-    ...     print(Heartbeat(home, clock).gap)  # nobody noted the end of the first
-    ...     Heartbeat(home, clock).end()
-    ...     print(Heartbeat(home, clock).gap)
-    ...     home.close()
-    40.0
-    None
-    """
-
-    def __init__(self, home: SiteHome, clock: Callable[[], float]) -> None:
-        self._home, self._clock, self._sign = home, clock, 0.0
-        self.opened = clock()
-        self.gap = self._silence()
-        """Seconds since the last sign of the life before, if that did not end in order."""
-
-    def show(self) -> None:
-        """Now and then, leave a sign of life on the disk."""
-        now = self._clock()
-        if abs(now - self._sign) >= SIGN_OF_LIFE:
-            self._sign = now
-            with suppress(HomeError):  # the report says that nothing can be written
-                self._home.note("alive", int(now))
-
-    def end(self) -> None:
-        """Note that the end was in order."""
-        with suppress(HomeError):  # then the next start speaks of a gap
-            self._home.note("alive", None)
-
-    def _silence(self) -> float | None:
-        alive = self._home.number("alive")
-        if alive is None:
-            return None
-        return max(0.0, self._clock() - max(alive, self._home.last_event_time() or 0.0))
-
-
-class PendingForgets:
-    """The names that are still to be forgotten at a site."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder / "forget"
-
-    def add(self, name: str) -> None:
-        """Have a name forgotten; on the disk on return."""
-        try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path = self._folder / f"{uuid.uuid4().hex}.json"
-            replace_file(path, json.dumps({"forget": name}).encode())
-            sync_folder(self._folder)  # a second time: here a failure must be an error
-            sync_folder(self._folder.parent)
-        except OSError as error:
-            raise ClusterError(
-                f"cannot note in {self._folder} that a name is to be forgotten: {error.strerror}"
-            ) from error
-
-    def names(self) -> list[tuple[Path, str]]:
-        """What is to be forgotten, and the file that says so."""
-        if not self._folder.is_dir():
-            return []
-        found = []
-        for path in sorted(self._folder.glob("*.json")):
-            try:
-                found.append((path, str(json.loads(path.read_text("utf-8"))["forget"])))
-            except (ValueError, KeyError, TypeError, OSError) as error:
-                raise ClusterError(
-                    f"{path} says what to forget, but cannot be read ({error}); the site does "
-                    "not serve before a person has looked at it"
-                ) from error
-        return found
-
-    def done(self, path: Path) -> None:
-        """It is forgotten: so is that it was to be."""
-        path.unlink(missing_ok=True)
-        sync_folder(self._folder)
+HEARTBEAT_SECONDS = 5.0
+"""Between two notes on the disk that the site serves: how exactly a downtime is known."""
+REPEATABLE_ANSWERS = 64
+"""Answers per sender that are stored to be repeated exactly; older ones are computed again."""
 
 
 class Site:
@@ -171,9 +54,9 @@ class Site:
     >>> import tempfile
     >>> import numpy as np
     >>> from onlooker import HeatKernel
-    >>> learner_config = LearnerConfig(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
+    >>> config = LearnerConfig(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     site = Site("north", folder, learner_config)
+    ...     site = Site("north", folder, config)
     ...     session = site.open_session("door").session
     ...     first = NumberedExample(1, np.zeros(2), "ana")
     ...     second = NumberedExample(2, np.full(2, 0.1))
@@ -192,46 +75,44 @@ class Site:
         *,
         retention: RetentionPolicy | None = None,
         clock: Callable[[], float] = time.time,
-        patience: float = 0.0,
+        lock_timeout: float = 0.0,
     ) -> None:
         self.name, self.learner_config, self._clock = name, learner_config, clock
         self._pending = PendingForgets(Path(folder))
-        self.home = opened_home(
-            Path(folder), learner_config, retention or RetentionPolicy(), clock, patience
-        )
+        self.home = _open_home(Path(folder), learner_config, retention, clock, lock_timeout)
         try:
-            refuse_other_settings(self.home, learner_config, name)
-            self._life = Heartbeat(self.home, clock)
+            _refuse_other_settings(self.home, learner_config, name)
+            self._heartbeat = Heartbeat(self.home, clock)
             self._inbox = Inbox(self.home, name)
             self.carry_out_pending()
-            self._life.show()
+            self._heartbeat.beat()
         except BaseException:
             self.home.close()
             raise
 
     def close(self) -> None:
-        """Write a snapshot, and note that the end was in order."""
-        self._life.end()
+        """Write a snapshot, and record that the site was closed in order."""
+        self._heartbeat.end()
         self.home.close()
 
     # ---- from cameras
 
     def open_session(self, sender: str) -> SenderSession:
-        """A new sender for a camera; an earlier one is not listened to any more."""
+        """Register a new sender for a camera; batches of an earlier one are refused from now on."""
         return self._inbox.open_session(sender)
 
     def receive(
         self, sender: str, session: int, examples: Sequence[NumberedExample], acknowledged: int
     ) -> BatchAnswer:
-        """Take a batch: all that follows on what is here, in one transaction."""
-        self._inbox.check(sender, session)
+        """Learn from everything that continues the sender's numbers, in one transaction."""
+        self._inbox.check_session(sender, session)
         self.carry_out_pending()
-        return self._inbox.take(sender, examples, acknowledged)
+        return self._inbox.receive(sender, examples, acknowledged)
 
-    # ---- asking
+    # ---- reading
 
     def predict(self, x: ArrayLike) -> Prediction:
-        """Who this is, leaving no trace."""
+        """Who this is, without learning."""
         self.carry_out_pending()
         return self.home.predict(x)
 
@@ -241,15 +122,15 @@ class Site:
         return self.home.explain(x)
 
     def snapshot(self) -> SiteKnowledge:
-        """All that was learned."""
+        """Everything that was learned."""
         self.carry_out_pending()
         state = self.home.learner.state()
         return SiteKnowledge((self.name,), self.learner_config, state, self._inbox.refused)
 
     def report(self) -> SiteReport:
-        """How it is; now and then this leaves a sign of life on the disk."""
+        """The state of the site. Every few seconds this also records that the site serves."""
         self.carry_out_pending()
-        self._life.show()
+        self._heartbeat.beat()
         health = self.home.health()
         return SiteReport(
             self.name,
@@ -260,10 +141,10 @@ class Site:
             self._clock(),
             os.getpid(),
             "",
-            self._life.opened,
-            self._life.gap,
-            self._inbox.last,
-            self._inbox.again,
+            self._heartbeat.opened,
+            self._heartbeat.downtime,
+            self._inbox.last_numbers,
+            self._inbox.duplicates,
             self._inbox.gaps,
             health.read_only,
             health.problems,
@@ -275,16 +156,16 @@ class Site:
         """Every labeled example, or those with these keys."""
         self.carry_out_pending()
         known = self.home.vertices()
-        rows = zip(known.names, known.vectors, strict=True)
-        labels = [Label(name, vector) for name, vector in rows if name is not None]
+        named = zip(known.names, known.vectors, strict=True)
+        labels = [Label(name, vector) for name, vector in named if name is not None]
         return [label for label in labels if keys is None or label.key in keys]
 
     def label_keys(self) -> list[bytes]:
-        """The keys of every labeled example: short enough to be asked for every few seconds."""
+        """The keys of every labeled example: small enough to be fetched every few seconds."""
         return [label.key for label in self.labels()]
 
     def learn_labels(self, labels: Sequence[Label], origin: str) -> TaughtNames:
-        """Labels that other sites have; those that are known here are passed over."""
+        """Learn labels of other sites; those that are known here already are skipped."""
         here = set(self.label_keys())
         new, refused = 0, []
         for label in labels:
@@ -300,21 +181,268 @@ class Site:
         return TaughtNames(self.name, new, tuple(refused))
 
     def forget(self, name: str) -> SiteReceipt:
-        """Delete a name and all of history with it, and say what went."""
+        """Delete a name with all of its history; the receipt says what was deleted."""
         self.carry_out_pending()
         return self._forget(name)
 
     def _forget(self, name: str) -> SiteReceipt:
-        self._inbox.forget()
+        self._inbox.drop_answers()
         try:
             return SiteReceipt(self.name, name, "done", self.home.forget(name))
         except NotFound as error:
             return SiteReceipt(self.name, name, "unknown", why=str(error))
 
     def carry_out_pending(self) -> list[SiteReceipt]:
-        """Forget what was to be forgotten while nobody served here: before anything else."""
+        """Forget the names that were to be forgotten while the site was away, before all else."""
         receipts = []
         for path, name in self._pending.names():
             receipts.append(self._forget(name))
-            self._pending.done(path)
+            self._pending.remove(path)
         return receipts
+
+
+class Inbox:
+    """The numbers of all senders of a site, and the answers they got.
+
+    The number of a sender's last example is committed together with that example, so one that was
+    learned but not acknowledged is recognised when it comes again, also after a restart.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from onlooker import HeatKernel
+    >>> config = LearnerConfig(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Home(folder, new_learner=config.learner) as home:
+    ...         inbox = Inbox(home, "north")
+    ...         session = inbox.open_session("door").session
+    ...         ana = NumberedExample(1, np.zeros(2), "ana")
+    ...         inbox.check_session("door", session)
+    ...         replies = [inbox.receive("door", [ana], 0) for _ in range(2)]
+    >>> [reply.answers[0].duplicate for reply in replies], inbox.duplicates, inbox.last_numbers
+    ([False, True], 1, {'door': 1})
+    """
+
+    def __init__(self, home: Home, site: str) -> None:
+        self._home, self._site = home, site
+        self._last = home.numbers("last")
+        self._sessions = home.numbers("session")
+        self._answers: dict[str, deque[ExampleAnswer]] = {}
+        self._refused: deque[NDArray[Any]] = deque(maxlen=REFUSED)
+        self.duplicates = self.gaps = 0
+
+    @property
+    def last_numbers(self) -> dict[str, int]:
+        """The number of the newest example of each sender."""
+        return dict(self._last)
+
+    @property
+    def refused(self) -> tuple[NDArray[Any], ...]:
+        """The newest examples that matched nobody."""
+        return tuple(self._refused)
+
+    def open_session(self, sender: str) -> SenderSession:
+        """Register a new sender for a camera."""
+        if not sender or not sender.isprintable():
+            raise BadValue(f"a sender needs a printable name, got {sender!r}")
+        session = self._sessions.get(sender, 0) + 1
+        self._home.set_number(f"session {sender}", session)
+        self._sessions[sender] = session
+        return SenderSession(session, self._last.get(sender, 0), self._home.sequence)
+
+    def check_session(self, sender: str, session: int) -> None:
+        """Refuse a sender that was replaced by a newer one."""
+        if session != self._sessions.get(sender):
+            raise SenderReplaced(
+                f"{sender!r} has another sender at site {self._site}; only the newest one counts"
+            )
+
+    def receive(
+        self, sender: str, examples: Sequence[NumberedExample], acknowledged: int
+    ) -> BatchAnswer:
+        """Learn from everything that continues the sender's numbers, in one transaction."""
+        last = max(self._last.get(sender, 0), acknowledged)
+        answers: list[ExampleAnswer] = []
+        expected, before = None, self._home.sequence
+        with self._home.batch():
+            for example in examples:
+                if example.number > last + 1:
+                    expected, self.gaps = last + 1, self.gaps + 1
+                    break
+                answer = self._learn if example.number == last + 1 else self._repeat
+                answers.append(answer(sender, example))
+                last = max(last, example.number)
+            if self._home.sequence > before:  # outliers alone write nothing
+                self._home.set_number(f"last {sender}", last)
+        # After the commit: if it had failed, nothing of the batch would have happened.
+        self._last[sender] = last
+        stored = self._answers.setdefault(sender, deque(maxlen=REPEATABLE_ANSWERS))
+        stored.extend(answer for answer in answers if not answer.duplicate)
+        self._refused.extend(_matched_nobody(examples, answers))
+        self.duplicates += sum(answer.duplicate for answer in answers)
+        return BatchAnswer(tuple(answers), self._home.sequence, expected)
+
+    def drop_answers(self) -> None:
+        """Delete everything that may hold a name or a face; the numbers stay."""
+        for answers in self._answers.values():
+            answers.clear()
+        self._refused.clear()  # whose faces these are is not known
+
+    def _learn(self, sender: str, example: NumberedExample) -> ExampleAnswer:
+        home, x, frame, picture = self._home, example.vector, example.frame, example.picture
+        prediction: Prediction | None = None
+        try:
+            if example.name is None:
+                prediction = home.observe(x, camera=sender, frame=frame, picture=picture)
+            else:
+                home.teach(x, example.name, camera=sender, frame=frame, picture=picture)
+        except HomeError:
+            raise  # the disk's fault, not the example's: the sender will send it again
+        except OnlookerError as error:
+            return ExampleAnswer(example.number, None, refused=str(error))
+        return ExampleAnswer(example.number, prediction)
+
+    def _repeat(self, sender: str, example: NumberedExample) -> ExampleAnswer:
+        for known in self._answers.get(sender, ()):
+            if known.number == example.number:
+                return ExampleAnswer(known.number, known.prediction, True, known.refused)
+        if example.name is not None:
+            return ExampleAnswer(example.number, None, duplicate=True)
+        try:
+            prediction = self._home.predict(example.vector)
+        except OnlookerError as error:
+            return ExampleAnswer(example.number, None, duplicate=True, refused=str(error))
+        return ExampleAnswer(example.number, prediction, duplicate=True)
+
+
+class Heartbeat:
+    """Records on the disk that the site serves, to measure downtime; by the site's clock.
+
+    >>> import tempfile
+    >>> from onlooker import HeatKernel
+    >>> config = LearnerConfig(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
+    >>> now = [1000.0]
+    >>> clock = lambda: now[0]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Home(folder, new_learner=config.learner, clock=clock) as home:
+    ...         Heartbeat(home, clock).beat()
+    ...         now[0] = 1040.0
+    ...         print(Heartbeat(home, clock).downtime)  # the first one did not end
+    ...         Heartbeat(home, clock).end()
+    ...         print(Heartbeat(home, clock).downtime)
+    40.0
+    None
+    """
+
+    def __init__(self, home: Home, clock: Callable[[], float]) -> None:
+        self._home, self._clock, self._last_beat = home, clock, 0.0
+        self.opened = clock()
+        self.downtime = self._measure_downtime()
+        """Seconds since the last sign of the process before, if that was not closed in order."""
+
+    def beat(self) -> None:
+        """Record that the site serves, unless that was done a moment ago."""
+        now = self._clock()
+        if abs(now - self._last_beat) >= HEARTBEAT_SECONDS:
+            self._last_beat = now
+            with suppress(HomeError):  # the report says that nothing can be written
+                self._home.set_number("alive", int(now))
+
+    def end(self) -> None:
+        """Record that the site was closed in order."""
+        with suppress(HomeError):  # then the next start reports a downtime
+            self._home.set_number("alive", None)
+
+    def _measure_downtime(self) -> float | None:
+        alive = self._home.number("alive")
+        if alive is None:
+            return None
+        newest = self._home.events(self._home.sequence - 1, 1)
+        written = newest[0].time if newest else 0.0
+        return max(0.0, self._clock() - max(alive, written))
+
+
+class PendingForgets:
+    """The names that a site must forget before it serves again, as files in its folder.
+
+    They are written while the site does not answer, and need no lock: each is a file of its own
+    under a random name, there as a whole or not at all.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "forget"
+
+    def add(self, name: str) -> None:
+        """Have a name forgotten; on the disk on return."""
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path = self._folder / f"{uuid.uuid4().hex}.json"
+            replace_file(path, json.dumps({"forget": name}).encode())
+            sync_folder(self._folder)  # a second time: here a failure must be an error
+            sync_folder(self._folder.parent)
+        except OSError as error:
+            raise ClusterError(
+                f"cannot record in {self._folder} that a name is to be forgotten: {error.strerror}"
+            ) from error
+
+    def names(self) -> list[tuple[Path, str]]:
+        """The names to forget, each with the file that says so."""
+        if not self._folder.is_dir():
+            return []
+        found = []
+        for path in sorted(self._folder.glob("*.json")):
+            try:
+                found.append((path, str(json.loads(path.read_text("utf-8"))["forget"])))
+            except (ValueError, KeyError, TypeError, OSError) as error:
+                raise ClusterError(
+                    f"{path} says whom to forget, but cannot be read ({error}); the site does not "
+                    "serve until the file is repaired or deleted"
+                ) from error
+        return found
+
+    def remove(self, path: Path) -> None:
+        """Delete the file of a name that has been forgotten."""
+        path.unlink(missing_ok=True)
+        sync_folder(self._folder)
+
+
+def _open_home(
+    folder: Path,
+    learner_config: LearnerConfig,
+    retention: RetentionPolicy | None,
+    clock: Callable[[], float],
+    lock_timeout: float,
+) -> Home:
+    """Open the home; a process that has just been killed may still hold its lock for a while."""
+    deadline = time.monotonic() + lock_timeout
+    while True:
+        try:
+            return Home(
+                folder, new_learner=learner_config.learner, retention=retention, clock=clock
+            )
+        except HomeInUse:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(0.1)
+
+
+def _refuse_other_settings(home: Home, learner_config: LearnerConfig, site: str) -> None:
+    """A home with other settings could not be merged with those of the other sites."""
+    wanted = learner_config.learner()
+    for setting in ("features", "kernel", "sink", "max_vertices", "quantizer"):
+        here, configured = getattr(home.learner, setting), getattr(wanted, setting)
+        if here != configured:
+            raise Incompatible(
+                f"the home of site {site} was made with {setting} {here!r}, the configuration says "
+                f"{configured!r}; all sites must agree: change the configuration, or give the site "
+                "another folder"
+            )
+
+
+def _matched_nobody(
+    examples: Sequence[NumberedExample], answers: Sequence[ExampleAnswer]
+) -> Iterator[NDArray[Any]]:
+    """The vectors that were new and matched nobody."""
+    for example, answer in zip(examples, answers, strict=False):  # a gap ends the answers
+        prediction = answer.prediction
+        if prediction is not None and prediction.label is None and not answer.duplicate:
+            yield example.vector
