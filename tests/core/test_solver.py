@@ -156,6 +156,36 @@ def test_the_sink_is_not_lost_beside_multiplicities_of_a_billion():
     assert_ends(found, walk_mpmath(W, v, labeled, 1e-15, 0), labeled, tolerance=1e-12)
 
 
+HEAVY_PAIRS = [
+    # of the vertex next to x, of x to that vertex, of x to the label, sink
+    (1e6, 1e-12, 1e-9, 1e-15),
+    (1e5, 1e-12, 1e-9, 1e-15),
+    (1e4, 1e-12, 1e-10, 1e-15),
+    (1e6, 1e-11, 1e-8, 1e-15),
+    (1e6, 1e-12, 1e-8, 1e-14),
+    (1e2, 1e-10, 1e-7, 1e-13),
+]
+
+
+@pytest.mark.parametrize("similarity", [0.3, 0.5, 0.7, 0.9])
+@pytest.mark.parametrize(("multiplicity", "to_pair", "to_label", "sink"), HEAVY_PAIRS)
+def test_a_sink_behind_two_heavy_vertices_is_not_taken_for_the_label(
+    similarity, multiplicity, to_pair, to_label, sink
+):
+    """A walk through them takes 10^15 steps before the sink ends it.
+
+    Rounding acts as if it were never ended: Cholesky succeeds, and alone gives the label up to
+    0.99 where 0.002 is right.
+    """
+    W = np.zeros((4, 4))  # x, two unlabeled vertices, the label
+    W[0, 1] = W[1, 0] = to_pair
+    W[1, 2] = W[2, 1] = similarity
+    W[0, 3] = W[3, 0] = to_label
+    v, labeled = np.array([1, multiplicity, 1e9, 1]), np.array([False, False, False, True])
+    found = ends(walk_from(W, v, labeled, sink))
+    assert_ends(found, walk_mpmath(W, v, labeled, sink, 0), labeled)
+
+
 # Components beyond what is factorised at every step ----------------------------------------
 
 
