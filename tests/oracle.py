@@ -324,14 +324,14 @@ class LiteralLearner:
         )
 
     def _repartition(self):
-        kept = [c for c in self.vertices if c.name is not None]
+        centers = [c for c in self.vertices if c.name is not None]
         for c in self.unlabeled():
-            gaps = [(self.distance(c.vector, k.vector), k.id) for k in kept]
+            gaps = [(self.distance(c.vector, k.vector), k.id) for k in centers]
             gap, nearest = min(gaps, default=(np.inf, None))
             if gap < self.radius:
                 self._merge(c, into=self._by_id(nearest))
             else:
-                kept.append(c)
+                centers.append(c)
 
     def _merge_closest_pair(self):
         _, lower, higher = self._pairs()[0]

@@ -138,7 +138,7 @@ def test_explaining_leaves_no_trace(learner, x):
     assert learner.changes() == changes
 
 
-def line(*, most=10):
+def chain_of_five(*, most=10):
     """ana at 0, ben at 4, and three vertices on the way, the middle one seen three times."""
     learner = OnlineHarmonicLearner(HeatKernel(SIGMA, CUTOFF), sink=0.0, max_vertices=most)
     learner.teach([0.0], "ana")
@@ -149,7 +149,7 @@ def line(*, most=10):
 
 
 def test_on_a_line_the_chain_walks_along_it():
-    explanation = line().explain([2.5])
+    explanation = chain_of_five().explain([2.5])
     chains = {
         ending.name: [(step.vertex, step.multiplicity) for step in ending.chain]
         for ending in explanation.endings
@@ -159,10 +159,10 @@ def test_on_a_line_the_chain_walks_along_it():
 
 
 def test_an_explanation_of_a_taught_example_is_that_example():
-    (ending,) = line().explain([4.0]).endings
+    (ending,) = chain_of_five().explain([4.0]).endings
     assert (ending.name, ending.share) == ("ben", 1.0)
     assert [step.vertex for step in ending.chain] == [1]
 
 
 def test_nobody_has_no_explanation():
-    assert line().explain([40.0]).endings == ()
+    assert chain_of_five().explain([40.0]).endings == ()

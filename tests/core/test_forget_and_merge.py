@@ -32,7 +32,7 @@ def total(learner):
     return int(learner.vertices().multiplicities.sum())
 
 
-def line():
+def two_people():
     """ana at 0 and ben at 3, one vertex beside each, the one of ana seen twice."""
     learner = OnlineHarmonicLearner(KERNEL, sink=0.01)
     for x, name in (([0.0], "ana"), ([3.0], "ben"), ([0.5], None), ([0.5], None), ([2.5], None)):
@@ -44,7 +44,7 @@ def line():
 
 
 def test_a_receipt_counts_what_went():
-    learner = line()
+    learner = two_people()
     receipt = learner.forget("ana")
     assert (receipt.name, receipt.labeled, receipt.unlabeled) == ("ana", 1, 1)
     assert (receipt.multiplicity, receipt.unreachable) == (3, ())
@@ -55,7 +55,7 @@ def test_a_receipt_counts_what_went():
 
 def test_vertices_without_a_path_to_a_label_are_reported():
     """Taking a label back leaves its surroundings behind; forgetting another name reports them."""
-    learner = line()
+    learner = two_people()
     learner.unteach([3.0])
     receipt = learner.forget("ana")
     assert receipt.unreachable == (1, 3)
@@ -87,7 +87,7 @@ def test_nothing_that_is_left_is_called_by_a_forgotten_name(learner):
 
 
 def test_a_forgotten_name_can_be_taught_again():
-    learner = line()
+    learner = two_people()
     learner.forget("ana")
     learner.teach([0.0], "ana")
     assert learner.names == ("ben", "ana")
@@ -95,7 +95,7 @@ def test_a_forgotten_name_can_be_taught_again():
 
 
 def test_forgetting_a_stranger_is_refused_and_changes_nothing():
-    learner = line()
+    learner = two_people()
     before = state(learner)
     with pytest.raises(NotFound, match="'cleo'"):
         learner.forget("cleo")
@@ -156,7 +156,7 @@ def test_merging_a_learner_with_itself_doubles_every_multiplicity(learner):
 
 
 def test_equal_points_add_up():
-    first, second = line(), line()
+    first, second = two_people(), two_people()
     first.merge(second)
     assert len(first) == 4
     assert first.vertices().multiplicities.tolist() == [2, 2, 4, 2]
@@ -165,7 +165,7 @@ def test_equal_points_add_up():
 @pytest.mark.parametrize("taught_here", [True, False])
 def test_a_label_wins_over_an_unlabeled_vertex_at_its_place(taught_here):
     """Whichever side it comes from."""
-    first, second = line(), line()
+    first, second = two_people(), two_people()
     (first if taught_here else second).teach([0.5], "ana")
     first.merge(second)
     assert first.vertices().names == ("ana", "ben", "ana", None)
@@ -173,7 +173,7 @@ def test_a_label_wins_over_an_unlabeled_vertex_at_its_place(taught_here):
 
 
 def test_an_empty_learner_becomes_the_other():
-    first, second = OnlineHarmonicLearner(KERNEL, sink=0.01), line()
+    first, second = OnlineHarmonicLearner(KERNEL, sink=0.01), two_people()
     first.merge(second)
     assert state(first) == state(second)
     second.merge(OnlineHarmonicLearner(KERNEL, sink=0.01))
@@ -182,7 +182,7 @@ def test_an_empty_learner_becomes_the_other():
 
 def test_merged_names_follow_the_order_in_which_they_were_taught():
     """A tie goes to the name taught first; the age of a vertex is not the age of its name."""
-    other = line()
+    other = two_people()
     other.unteach([0.0])
     other.teach([0.0], "ana")
     assert other.names == ("ben", "ana")
@@ -192,7 +192,7 @@ def test_merged_names_follow_the_order_in_which_they_were_taught():
 
 
 def test_the_same_vectors_in_single_precision_meet_at_the_same_place():
-    first, second = line(), OnlineHarmonicLearner(KERNEL, sink=0.01)
+    first, second = two_people(), OnlineHarmonicLearner(KERNEL, sink=0.01)
     second.teach(np.array([0.5], dtype=np.float32), "ana")
     first.merge(second)
     assert len(first) == 4
@@ -227,7 +227,7 @@ def other_learner(*, kernel=KERNEL, sink=0.01, features=""):
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_learners_of_another_kind_are_refused_and_nothing_changes(what):
-    learner, other = line(), other_learner(**REFUSED[what])
+    learner, other = two_people(), other_learner(**REFUSED[what])
     other.teach([7.0], "cleo")
     before = state(learner)
     with pytest.raises(Incompatible):
@@ -236,7 +236,7 @@ def test_learners_of_another_kind_are_refused_and_nothing_changes(what):
 
 
 def test_vectors_of_another_length_are_refused_and_nothing_changes():
-    learner, other = line(), other_learner()
+    learner, other = two_people(), other_learner()
     other.teach([7.0, 7.0], "cleo")
     before = state(learner)
     with pytest.raises(Incompatible, match=r"1 .*2"):
@@ -245,7 +245,7 @@ def test_vectors_of_another_length_are_refused_and_nothing_changes():
 
 
 def test_a_conflict_of_names_is_refused_before_anything_was_merged():
-    learner, other = line(), other_learner()
+    learner, other = two_people(), other_learner()
     other.teach([9.0], "cleo")
     other.teach([3.0], "ana")  # ben stands here
     before, changes = state(learner), learner.changes()
@@ -256,7 +256,7 @@ def test_a_conflict_of_names_is_refused_before_anything_was_merged():
 
 
 def test_only_learners_can_be_merged():
-    learner = line()
+    learner = two_people()
     before = state(learner)
     with pytest.raises(Incompatible, match="'ana'"):
         learner.merge("ana")
@@ -264,7 +264,7 @@ def test_only_learners_can_be_merged():
 
 
 def test_dropping_the_last_label_of_a_name_drops_the_name():
-    learner = line()
+    learner = two_people()
     learner.drop(0)
     assert learner.names == ("ben",)
     assert learner.predict([0.0]).label is None

@@ -352,10 +352,10 @@ def test_a_search_finds_what_measuring_everything_finds(seed, spread):
 def test_records_that_were_handed_out_do_not_change(stream, options):
     learner = fed(stream, **options)
     vertices = learner.vertices()
-    kept = copy.deepcopy(vertices)
+    copied = copy.deepcopy(vertices)
     feed(learner, stream)
-    np.testing.assert_array_equal(vertices.vectors, kept.vectors)
-    np.testing.assert_array_equal(vertices.multiplicities, kept.multiplicities)
+    np.testing.assert_array_equal(vertices.vectors, copied.vectors)
+    np.testing.assert_array_equal(vertices.multiplicities, copied.multiplicities)
     for column in (vertices.ids, vertices.vectors, vertices.multiplicities):
         assert not column.flags.writeable
 

@@ -197,9 +197,9 @@ def test_any_flipped_bit_is_an_error(where, bit):
             OnlineHarmonicLearner.load(path)
 
 
-@pytest.mark.parametrize("kept", [0, 1, 30, 100, 400, -1])
-def test_a_truncated_file_is_an_error(saved, kept):
-    saved.write_bytes(saved.read_bytes()[:kept])
+@pytest.mark.parametrize("length", [0, 1, 30, 100, 400, -1])
+def test_a_truncated_file_is_an_error(saved, length):
+    saved.write_bytes(saved.read_bytes()[:length])
     with pytest.raises(SnapshotError):
         OnlineHarmonicLearner.load(saved)
 
@@ -235,9 +235,9 @@ def test_no_pickle_in_the_file(saved):
 def forged(path, *, header=None, arrays=None, without=()):
     """A well-signed file that says something else."""
     real = snapshot.read(path)
-    kept = {k: v for k, v in (real.header | (header or {})).items() if k not in without}
+    edited = {k: v for k, v in (real.header | (header or {})).items() if k not in without}
     columns = {k: v for k, v in (real.arrays | (arrays or {})).items() if k not in without}
-    snapshot.write(path, kept, columns)
+    snapshot.write(path, edited, columns)
 
 
 HEADERS = {

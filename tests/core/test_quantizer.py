@@ -11,7 +11,7 @@ from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
 # Everything on the line is connected: what the quantizer does is all that is seen.
 KERNEL = HeatKernel(20.0, 1e-6)
 
-line = st.lists(st.integers(0, 40).map(float), min_size=1, max_size=25)
+positions = st.lists(st.integers(0, 40).map(float), min_size=1, max_size=25)
 
 
 def watching(stream, *, budget, quantizer, kernel=KERNEL, label=-30.0):
@@ -77,7 +77,7 @@ def test_the_same_point_three_times_is_one_vertex(quantizer):
 # Doubling ----------------------------------------------------------------------------------
 
 
-@given(stream=line, budget=st.integers(1, 6))
+@given(stream=positions, budget=st.integers(1, 6))
 def test_doubling_keeps_unlabeled_vertices_a_radius_apart(stream, budget):
     learner = watching(stream, budget=budget, quantizer=Doubling())
     places, _ = unlabeled(learner)
@@ -86,7 +86,7 @@ def test_doubling_keeps_unlabeled_vertices_a_radius_apart(stream, budget):
     assert all(abs(x + 30.0) >= learner.radius for x in places)
 
 
-@given(stream=line, budget=st.integers(1, 6))
+@given(stream=positions, budget=st.integers(1, 6))
 def test_radii_double_from_the_smallest_gap(stream, budget):
     learner = OnlineHarmonicLearner(KERNEL, sink=0.0, max_vertices=budget, quantizer=Doubling())
     learner.teach([-30.0], "ana")
@@ -126,7 +126,7 @@ def test_an_example_closer_than_the_radius_is_absorbed_by_the_nearest():
 # Closest pair ------------------------------------------------------------------------------
 
 
-@given(stream=line, budget=st.integers(1, 6))
+@given(stream=positions, budget=st.integers(1, 6))
 def test_closest_pair_uses_the_whole_budget(stream, budget):
     learner = watching(stream, budget=budget, quantizer=ClosestPair())
     places, _ = unlabeled(learner)
@@ -188,7 +188,7 @@ def test_labels_taken_back_beyond_the_cutoff_of_each_other_still_fit_the_budget(
 
 
 @pytest.mark.parametrize("quantizer", QUANTIZERS)
-@given(stream=line, budget=st.integers(1, 4))
+@given(stream=positions, budget=st.integers(1, 4))
 def test_a_learner_forgets_places_and_never_examples(quantizer, stream, budget):
     learner = watching(stream, budget=budget, quantizer=QUANTIZERS[quantizer]())
     assert sum(unlabeled(learner)[1]) + learner.vertices().multiplicities[0] == len(stream) + 1

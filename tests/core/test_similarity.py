@@ -90,10 +90,10 @@ def test_weights_are_the_heat_kernel_at_or_above_the_cutoff(table, bandwidth, cu
     kernel = HeatKernel(bandwidth, cutoff)
     found = kernel.similarity(table[0], table)
     exact = np.exp(-((table - table[0]) ** 2).sum(axis=1) / (2 * bandwidth**2))
-    kept = found > 0
-    np.testing.assert_allclose(found[kept], exact[kept], rtol=1e-9)
-    assert (found[kept] >= cutoff).all()
-    assert (exact[~kept] < cutoff * (1 + 1e-9)).all()
+    connected = found > 0
+    np.testing.assert_allclose(found[connected], exact[connected], rtol=1e-9)
+    assert (found[connected] >= cutoff).all()
+    assert (exact[~connected] < cutoff * (1 + 1e-9)).all()
     assert found[0] == 1.0
 
 

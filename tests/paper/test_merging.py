@@ -92,8 +92,8 @@ class Site:
 
     def _follow(self):
         merged = self.learner.changes().merged
-        for gone, kept in merged.items():
-            self.steps.append(math.dist(self.places[gone], self.places[kept]))
+        for gone, survivor in merged.items():
+            self.steps.append(math.dist(self.places[gone], self.places[survivor]))
         for key, (x, vertex) in self.shown.items():
             while vertex in merged:
                 vertex = merged[vertex]
@@ -427,7 +427,7 @@ def test_a_view_with_room_for_all_sites_loses_nothing_of_them(streams, limit, da
 # 4. Unions: everything at once, what was refused again, and one shrinking at the end ----------
 
 
-class Kept:
+class RefusingSites:
     """Three sites that keep what they refuse, and beside them one learner that sees everything."""
 
     def __init__(self, events, *, quantizer=None, limit=500):
@@ -472,9 +472,9 @@ def listed(refused):
 
 @given(events=one_clock(), data=st.data())
 def test_unions_of_every_order_and_tree_are_the_same_graph(events, data):
-    kept = Kept(events)
-    flat = union(kept.parts)
-    nested = united_as_a_tree(kept.parts, data)
+    three = RefusingSites(events)
+    flat = union(three.parts)
+    nested = united_as_a_tree(three.parts, data)
     assert graph(nested.learner) == graph(flat.learner)
     assert nested.learner.names == flat.learner.names
     assert listed(nested.refused) == listed(flat.refused)
@@ -483,10 +483,10 @@ def test_unions_of_every_order_and_tree_are_the_same_graph(events, data):
 @given(events=one_clock())
 def test_a_union_accepts_who_has_a_path_to_a_label_through_vertices_and_refused(events):
     """Worked out without a learner: what the labels reach, step by step."""
-    kept = Kept(events)
-    vertices = set().union(*map(graph, kept.sites))
-    labeled = {place for site in kept.sites for place, _ in labels(site)}
-    refused = [tuple(x.tolist()) for some in kept.refused for x in some]
+    three = RefusingSites(events)
+    vertices = set().union(*map(graph, three.sites))
+    labeled = {place for site in three.sites for place, _ in labels(site)}
+    refused = [tuple(x.tolist()) for some in three.refused for x in some]
     reached, edge = set(), labeled
     while edge:
         reached |= edge
@@ -494,7 +494,7 @@ def test_a_union_accepts_who_has_a_path_to_a_label_through_vertices_and_refused(
             x for x in {*vertices, *refused} - reached
             if any(_similar(x, other) for other in edge)
         }  # fmt: skip
-    whole = union(kept.parts)
+    whole = union(three.parts)
     assert set(graph(whole.learner)) == {*vertices, *(x for x in refused if x in reached)}
     assert listed(whole.refused) == sorted(x for x in refused if x not in reached)
 
@@ -506,13 +506,13 @@ def _similar(x, other):
 @given(events=one_clock(), x=places)
 def test_a_union_holds_all_that_one_learner_would_have_learned(events, x):
     """And perhaps more: whom it would accept now, and refused when they came."""
-    kept = Kept(events)
-    whole = union(kept.parts).learner
+    three = RefusingSites(events)
+    whole = union(three.parts).learner
     found = graph(whole)
-    for place, (count, name) in graph(kept.one).items():
+    for place, (count, name) in graph(three.one).items():
         assert found[place][0] >= count
         assert found[place][1] == name
-    if kept.one.predict(x).label is not None:
+    if three.one.predict(x).label is not None:
         assert whole.predict(x).label is not None
 
 
@@ -523,14 +523,14 @@ def test_a_union_holds_all_that_one_learner_would_have_learned(events, x):
 def test_a_union_counts_every_example_keeps_every_label_and_leaves_its_parts_alone(
     events, quantizer, limit, room
 ):
-    kept = Kept(events, quantizer=quantizer, limit=limit)
-    before = [state(site) for site in kept.sites]
-    parts = kept.parts
+    three = RefusingSites(events, quantizer=quantizer, limit=limit)
+    before = [state(site) for site in three.sites]
+    parts = three.parts
     whole = union(parts, max_vertices=room)
-    assert [state(site) for site in kept.sites] == before
+    assert [state(site) for site in three.sites] == before
     accepted = sum(len(part.refused) for part in parts) - len(whole.refused)
-    assert counted(whole.learner) == sum(map(counted, kept.sites)) + accepted
-    assert labels(whole.learner) == set().union(*map(labels, kept.sites))
+    assert counted(whole.learner) == sum(map(counted, three.sites)) + accepted
+    assert labels(whole.learner) == set().union(*map(labels, three.sites))
     assert whole.learner.max_vertices == (3 * limit if room is None else room)
     assert whole.learner.vertices().names.count(None) <= whole.learner.max_vertices
     assert whole.learner.quantizer == quantizer
@@ -540,7 +540,7 @@ def test_a_union_counts_every_example_keeps_every_label_and_leaves_its_parts_alo
     events=one_clock(), limit=st.integers(1, 4), room=st.none() | st.integers(1, 6), data=st.data()
 )
 def test_shrunk_once_the_order_of_the_parts_does_not_show_in_a_bit(events, limit, room, data):
-    parts = Kept(events, limit=limit).parts
+    parts = RefusingSites(events, limit=limit).parts
     one = union(parts, max_vertices=room)
     other = union(data.draw(st.permutations(parts)), max_vertices=room)
     assert state(one.learner) == state(other.learner)
@@ -564,10 +564,12 @@ def test_doubling_a_union_of_any_number_of_sites_costs_one_radius(streams, limit
 
 
 def test_what_a_site_refused_and_kept_is_not_lost():
-    """The same ben as above; this time the first site kept what it refused."""
-    kept = Kept([(0, (0.0,), True), (1, (5.0,), True), (0, (5.5,), False), (0, (6.0,), False)])
-    whole = union(kept.parts)
-    assert graph(whole.learner) == graph(kept.one)
+    """The same ben as above; this time the first site had stored what it refused."""
+    three = RefusingSites(
+        [(0, (0.0,), True), (1, (5.0,), True), (0, (5.5,), False), (0, (6.0,), False)]
+    )
+    whole = union(three.parts)
+    assert graph(whole.learner) == graph(three.one)
     assert whole.learner.predict([7.5]).label == "ben"
     assert whole.refused == ()
 

@@ -11,7 +11,7 @@ from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
 KERNEL = HeatKernel(0.5, 1e-3)  # reaches 1.858
 QUANTIZERS = [ClosestPair(), Doubling()]
 
-line = st.floats(-20, 20)
+positions = st.floats(-20, 20)
 
 
 def taught(*, quantizer, min_score=0.0, sink=0.01, budget=5):
@@ -40,7 +40,7 @@ def connected_to_a_label(learner, x):
 
 
 @pytest.mark.parametrize("quantizer", QUANTIZERS, ids=repr)
-@given(stream=st.lists(line, max_size=30), x=line)
+@given(stream=st.lists(positions, max_size=30), x=positions)
 def test_nobody_is_who_has_no_path_to_a_label(quantizer, stream, x):
     learner = taught(quantizer=quantizer)
     for other in stream:
@@ -52,7 +52,9 @@ def test_nobody_is_who_has_no_path_to_a_label(quantizer, stream, x):
 
 
 @pytest.mark.parametrize("quantizer", QUANTIZERS, ids=repr)
-@given(stream=st.lists(line, max_size=30), strangers=st.lists(line.map(lambda x: x + 100)))
+@given(
+    stream=st.lists(positions, max_size=30), strangers=st.lists(positions.map(lambda x: x + 100))
+)
 def test_strangers_change_nothing_for_anybody(quantizer, stream, strangers):
     """Not a vertex, not a count, not a doubling they would have triggered."""
     plain, crowded = taught(quantizer=quantizer), taught(quantizer=quantizer)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
-from onlooker.core.checks import Floats, as_vector, opened, slots_where
+from onlooker.core.checks import Floats, as_vector, insert_rows, slots_where
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import CLOSE, HeatKernel, squared_norms
 
@@ -88,9 +88,9 @@ class ExampleStore:
             self._moments = np.zeros((0, len(query.moments)))
         if self._size == len(self._rows):
             extra = max(4, self._size // 2)
-            self._rows = opened(self._rows, extra, 0.0)
-            self._norms = opened(self._norms, extra, 0.0)
-            self._moments = opened(self._moments, extra, 1.0)
+            self._rows = insert_rows(self._rows, extra, 0.0)
+            self._norms = insert_rows(self._norms, extra, 0.0)
+            self._moments = insert_rows(self._moments, extra, 1.0)
         self._rows[self._size] = query.vector
         self._norms[self._size] = query.norm
         self._moments[self._size] = query.moments

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlooker.baselines.answers import by_margins, nobody
 from onlooker.baselines.examples import ExampleStore, PairTable, solved
-from onlooker.core.checks import Floats, Slots, as_number, opened, slots_where
+from onlooker.core.checks import Floats, Slots, as_number, insert_rows, slots_where
 from onlooker.core.harmonic import harmonic_solution
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.quantizer import Quantizer
@@ -161,7 +161,7 @@ class MaxMarginGraphCuts:
         self._gram.add(self._smooth.heat(np.append(gaps, 0.0)))
         self._store.add(query)
         self._ids.append(vertex)
-        self._coefficients = opened(self._coefficients, 1, 0.0)
+        self._coefficients = insert_rows(self._coefficients, 1, 0.0)
 
     def _remove(self, place: int) -> None:
         """Remove a vertex; the last one moves to its index."""

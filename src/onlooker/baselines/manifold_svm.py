@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from onlooker.baselines.answers import by_margins, nobody
 from onlooker.baselines.examples import ExampleQuery, ExampleStore, PairTable, solved
-from onlooker.core.checks import Floats, as_name, as_number, opened
+from onlooker.core.checks import Floats, as_name, as_number, insert_rows
 from onlooker.core.records import Prediction
 from onlooker.core.similarity import HeatKernel
 
@@ -207,7 +207,7 @@ class Expansion:
     def add_place(self, gaps: Floats) -> None:
         """A new example, with coefficients of 0."""
         self._gram.add(self.kernel.heat(np.append(gaps, 0.0)))
-        self._coefficients = opened(self._coefficients, 1, 0.0)
+        self._coefficients = insert_rows(self._coefficients, 1, 0.0)
 
     def at(self, gaps: Floats) -> Floats:
         """The values of all columns at a point with those squared gaps to the stored examples."""

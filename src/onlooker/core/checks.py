@@ -1,6 +1,6 @@
-"""Arguments are checked once, where they enter; everything inside may trust them.
+"""Names for the arrays of the core, and checks of arguments.
 
-The arrays that go around, by name, and what numpy lacks to handle them.
+Arguments are checked once, where they enter; the code inside relies on that.
 """
 
 from typing import Any, TypeGuard
@@ -11,33 +11,34 @@ from numpy.typing import ArrayLike, NDArray
 from onlooker.core.errors import BadName, BadValue, BadVector, WrongVectorLength
 
 Floats = NDArray[np.float64]
-"""Where we compute."""
+"""What is computed."""
 
 Rows = NDArray[np.floating[Any]]
 """Vectors as they arrived, float32 or float64."""
 
 Slots = NDArray[np.intp]
-"""Places of vertices in tables that never move."""
+"""Positions in tables; a vertex keeps its slot as long as it stays labeled or unlabeled."""
+
+TOO_LONG = 1e38
+"""Squared length from which on sums overflow in single precision."""
 
 
 def slots_where(mask: NDArray[np.bool_]) -> Slots:
-    """The slots for which it holds, in order: np.flatnonzero at a third of its price."""
+    """The positions of True, in order: np.flatnonzero in a third of its time."""
     return mask.nonzero()[0]
 
 
-def opened(array: NDArray[Any], extra: int, value: float, at: int | None = None) -> NDArray[Any]:
-    """The array with extra rows of one value at a place; at the end unless one is given.
+def insert_rows(
+    array: NDArray[Any], extra: int, value: float, at: int | None = None
+) -> NDArray[Any]:
+    """A copy with extra rows of one value inserted at a position, by default at the end.
 
-    >>> opened(np.arange(3), 2, 9, at=1)
+    >>> insert_rows(np.arange(3), 2, 9, at=1)
     array([0, 9, 9, 1, 2])
     """
-    place = len(array) if at is None else at
+    position = len(array) if at is None else at
     filling = np.full((extra, *array.shape[1:]), value, dtype=array.dtype)
-    return np.concatenate([array[:place], filling, array[place:]])
-
-
-TOO_LONG = 1e38
-"""Squared length from which on single precision has no room for sums."""
+    return np.concatenate([array[:position], filling, array[position:]])
 
 
 def as_vector(x: ArrayLike, *, like: Rows | None = None) -> Rows:
@@ -46,7 +47,7 @@ def as_vector(x: ArrayLike, *, like: Rows | None = None) -> Rows:
     >>> as_vector([1, 2])
     array([1., 2.])
     """
-    if like is not None and type(x) is np.ndarray and _everyday(x, like):
+    if like is not None and type(x) is np.ndarray and _needs_no_conversion(x, like):
         return x
     vector = _numbers(x)
     if vector.ndim != 1:
@@ -55,14 +56,14 @@ def as_vector(x: ArrayLike, *, like: Rows | None = None) -> Rows:
     return row
 
 
-def _everyday(x: NDArray[Any], like: Rows) -> bool:
-    """A good vector of the right kind. Whatever else comes, the long way has the words for it."""
+def _needs_no_conversion(x: NDArray[Any], like: Rows) -> bool:
+    """The quick check that most vectors pass; others are converted, or refused with a reason."""
     fits = x.dtype == like.dtype and x.shape == like.shape[1:]
     return fits and bool(np.dot(x, x) < TOO_LONG)
 
 
 def as_rows(rows: ArrayLike, *, like: Rows | None = None) -> Rows:
-    """Many examples, one a row, checked like one; `like` gives the length and type to match."""
+    """Examples, one per row, checked as `as_vector` does; `like` gives the length and type."""
     array = _numbers(rows)
     if array.ndim != 2:
         raise BadVector(f"examples are rows of a table, got an array of shape {array.shape}")
@@ -93,7 +94,7 @@ def as_name(name: object) -> str:
 
 
 def is_number(value: object, *, whole: bool = False) -> TypeGuard[float]:
-    """Whether a parameter is a real number (and not a truth value)."""
+    """Whether a parameter is a real number (and not a bool)."""
     kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
     return isinstance(value, kinds) and not isinstance(value, bool)
 
@@ -133,7 +134,7 @@ def _refuse(vector: Rows) -> None:
     if len(bad):
         raise BadVector(
             f"number {bad[0]} of this example is {vector[bad[0]]}; leave such examples out, "
-            "or mend what computes them"
+            "or correct what computes them"
         )
     raise BadVector(
         f"this example holds numbers up to {np.abs(vector).max():g}, too large to measure "

@@ -1,8 +1,9 @@
-"""The graph that lives over time: vertices in slots, similarities, multiplicities, labels.
+"""The graph of representative vertices: vectors, similarities, multiplicities and labels.
 
-Unlabeled vertices live in the first slots, labeled ones after them; between two labels nothing is
-stored, since no walk passes there and no quantizer merges them. So the tables grow with the square
-of the budget, but only linearly with the labels.
+Each vertex has a slot in the tables. Unlabeled vertices have the first slots, labeled ones those
+after them. Between two labeled vertices nothing is stored, since no walk passes there and no
+quantizer merges them. So the tables grow with the square of the budget, but only linearly with the
+number of labeled vertices.
 
 Only pairs inside the cutoff are stored, and no others are needed: beyond it the similarity is 0,
 and an accepted example has a neighbour inside it, so that the closest pair lies inside too. (Where
@@ -14,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.core.checks import Floats, Rows, Slots, opened, slots_where
+from onlooker.core.checks import Floats, Rows, Slots, insert_rows, slots_where
 from onlooker.core.components import Components
 from onlooker.core.similarity import HeatKernel
 from onlooker.core.vectors import Query, Vectors
@@ -35,7 +36,7 @@ class GraphEvent(NamedTuple):
     into_slot: int = -1
     into_vertex: int = -1
     examples: int = 1
-    """How many examples a new vertex stands for, or how many were absorbed."""
+    """How many examples a new vertex represents, or how many were absorbed."""
 
 
 class Neighbours(NamedTuple):
@@ -58,14 +59,14 @@ NO_NEIGHBOURS = Neighbours(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
 
 
 class Graph:
-    """Vertices in slots; the quantizer's `Clusters`."""
+    """Vertices in slots; it implements the quantizer's `Clusters`."""
 
     def __init__(self, kernel: HeatKernel, length: int, dtype: Any, budget: int = 0) -> None:
         self.kernel = kernel
         self.vectors = Vectors(kernel.distance, length, dtype)
         self.components = Components()
         self.rows = 0
-        """How many slots are for unlabeled vertices; the labels' slots follow."""
+        """How many slots are for unlabeled vertices; those for labeled ones follow."""
         self.unlabeled_count = 0
         """How many vertices count against the budget."""
         self.multiplicity: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
@@ -89,7 +90,7 @@ class Graph:
         self._reach = kernel.reach
         self._budget = budget
 
-    # ---- asking
+    # ---- reading
 
     @property
     def occupied(self) -> Slots:
@@ -163,7 +164,7 @@ class Graph:
         return self._nearest_of(slots[elder], squared[elder], radius)[1]
 
     def survivor(self, first: int, second: int) -> tuple[int, int]:
-        """Which of two stays and which goes: labeled, then heavier, then older stays."""
+        """Which of two survives a merge and which goes: the labeled, the heavier, the older one."""
 
         def rank(slot: int) -> tuple[bool, int, int]:
             return (slot >= self.rows, int(self.multiplicity[slot]), -int(self.ids[slot]))
@@ -179,16 +180,16 @@ class Graph:
         """
         extra = unlabeled - self.rows
         if extra > 0:
-            # Half as many again, but not beyond what the budget ever asks for.
+            # Half as many again, but not more than the budget ever needs.
             extra = max(extra, min(max(8, self.rows // 2), self._budget + 1 - self.rows))
             self._open(self.rows, extra)
             self.rows += extra
             around = ((0, extra), (0, extra))
             self.weights = np.pad(self.weights, around)
             self._squared = np.pad(self._squared, around, constant_values=np.inf)
-            self.to_labels = opened(self.to_labels, extra, 0.0)
-            self._squared_to_labels = opened(self._squared_to_labels, extra, np.inf)
-            self._nearest = opened(self._nearest, extra, np.inf)
+            self.to_labels = insert_rows(self.to_labels, extra, 0.0)
+            self._squared_to_labels = insert_rows(self._squared_to_labels, extra, np.inf)
+            self._nearest = insert_rows(self._nearest, extra, np.inf)
             self.components.grow(self.rows)
         columns = len(self.ids) - self.rows
         if labeled > columns:
@@ -277,9 +278,9 @@ class Graph:
     def _open(self, at: int, extra: int) -> None:
         """Insert free slots at a position."""
         self.vectors.grow(at, extra)
-        self.multiplicity = opened(self.multiplicity, extra, 0, at)
-        self.label = opened(self.label, extra, FREE, at)
-        self.ids = opened(self.ids, extra, -1, at)
+        self.multiplicity = insert_rows(self.multiplicity, extra, 0, at)
+        self.label = insert_rows(self.label, extra, FREE, at)
+        self.ids = insert_rows(self.ids, extra, -1, at)
 
     def _remove(self, slot: int) -> None:
         self.vectors.free(slot)
@@ -335,7 +336,7 @@ class Graph:
         self._find_nearest(slots_where((lost < np.inf) & (lost <= self._nearest)))
 
     def _find_nearest(self, rows: Slots) -> None:
-        """Look again for those that lost their nearest."""
+        """Compute the smallest distance again for vertices that lost their nearest one."""
         if len(rows):
             self._nearest[rows] = np.minimum(
                 self._squared[rows].min(axis=1),
@@ -343,12 +344,12 @@ class Graph:
             )
 
     def _at(self, row: int, squared: float) -> Slots:
-        """The slots at a squared distance from an unlabeled vertex."""
+        """The slots at exactly this squared distance from an unlabeled vertex."""
         labels = slots_where(self._squared_to_labels[row] == squared) + self.rows
         return np.concatenate([slots_where(self._squared[row] == squared), labels])
 
     def _measure_everything(self) -> None:
-        """Nothing admissible is inside the cutoff: fill in the distances beyond it."""
+        """No pair that may be merged is inside the cutoff: fill in the distances beyond it."""
         slots = self.occupied
         inner = int(np.searchsorted(slots, self.rows))
         for slot in slots[:inner]:

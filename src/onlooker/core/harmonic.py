@@ -13,7 +13,7 @@ and if vertex i stands for v_i identical examples, W becomes V W V and gamma I b
 
 Everything here is exact and offline. The diagonal of the system is a sum (weights plus leaks), and
 a sink of 1e-11 beside weights of 1e3 is lost in it; the answer would then be wrong in its first
-digit. So weights and leaks are kept apart, every result is checked against the law that all walks
+digit. So weights and leaks are stored apart, every result is checked against the law that all walks
 end somewhere, and what fails the check is solved again by `eliminate`, which never subtracts.
 """
 
@@ -171,7 +171,7 @@ def eliminate(weights: ArrayLike, leaks: ArrayLike, ends: ArrayLike) -> Floats:
             rates[k + 1 : stop, k + 1 :] += np.outer(share[: stop - k - 1], onward)
             leak[k + 1 :] += share * leak[k]
             absorbed[k + 1 :] += np.multiply.outer(share, absorbed[k])
-        # The rest of the graph hears of the whole block at once: one product instead of many.
+        # The rest of the graph is updated for the whole block at once: one product, not many.
         rows = rates[start:stop, stop:]
         rates[stop:, stop:] += (rows / leaving[start:stop, None]).T @ rows
     for k in reversed(range(n)):
@@ -208,7 +208,7 @@ def _factorised(W: Weights, leaks: Floats, ends: Floats) -> Floats | None:
     except (np.linalg.LinAlgError, RuntimeError):  # not positive definite; exactly singular
         return None
     solved = S @ lu.solve(S @ ends)
-    for _ in range(3):  # the dense way out is dear for a large sparse component: refine first
+    for _ in range(3):  # dense elimination is slow for a large sparse component: refine first
         if (abs(solved[:, -1] - 1) <= LOST_MASS).all():
             break
         solved += S @ lu.solve(S @ _residual(W, leaks, ends, solved))

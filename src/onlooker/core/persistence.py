@@ -1,7 +1,8 @@
-"""What a saved learner consists of, as a header and arrays, and back.
+"""A learner as the header and arrays of a snapshot, and back.
 
-Similarities are not saved: the distance of two vectors depends on nothing but the two, so they
-come back the same bits. Vertices are saved in slot order, so that sums are added up as before.
+Similarities are not saved: the distance of two vectors depends on the two alone, so computing them
+again gives the same bits. Vertices are saved in slot order, so that sums are added up in the same
+order as before.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,7 +35,7 @@ class Saved:
     state: State
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Put it into a file."""
+        """Write it to a file."""
         settings, state = dict(self.settings), self.state
         kernel: HeatKernel = settings.pop("kernel")
         header = {
@@ -65,7 +66,7 @@ class Saved:
         quantizer: Quantizer | None,
         features: str | None,
     ) -> Self:
-        """Get it out again; what contradicts itself is refused, here or by `graph_of`."""
+        """Read it from a file; inconsistent content is refused, here or by `graph_of`."""
         file = snapshot.read(path)
         header: dict[str, Any] = file.header
         with errors_about(path):
@@ -80,7 +81,7 @@ class Saved:
 
 @contextmanager
 def errors_about(path: str | PathLike[str]) -> Iterator[None]:
-    """What a file says that cannot be true is the file's fault."""
+    """Report values that cannot be used as an error of the file."""
     try:
         yield
     except (KeyError, TypeError, BadValue) as error:
@@ -88,7 +89,7 @@ def errors_about(path: str | PathLike[str]) -> Iterator[None]:
 
 
 def state_of(graph: Graph, names: list[str], radius: float) -> State:
-    """What a graph knows, copied."""
+    """A copy of what a graph holds."""
     slots = graph.occupied
     return State(
         graph.ids[slots],
@@ -102,7 +103,7 @@ def state_of(graph: Graph, names: list[str], radius: float) -> State:
 
 
 def graph_of(state: State, kernel: HeatKernel, budget: int) -> Graph:
-    """The graph that a state describes; what contradicts itself is a BadValue."""
+    """The graph that a state describes; an inconsistent state raises BadValue."""
     columns = _sound_columns(state)
     graph = Graph(kernel, state.vectors.shape[1], state.vectors.dtype, budget)
     for vector, vertex, label, multiplicity in zip(state.vectors, *columns, strict=True):
@@ -171,7 +172,7 @@ def _sound_columns(state: State) -> list[NDArray[np.int64]]:
 
 
 def _by_repr(text: object, given: Any) -> Any:
-    """The distance or quantizer that a file names; one we do not know must be handed in."""
+    """The distance or quantizer that a file names; one outside the core must be given."""
     for known in KNOWN if given is None else (given,):
         if repr(known) == text:
             return known
@@ -179,5 +180,5 @@ def _by_repr(text: object, given: Any) -> Any:
         raise SnapshotError(f"this file was saved with {text}, not with {given!r}")
     raise SnapshotError(
         f"this file was saved with {text}, which is not part of the core; "
-        "hand it to load(path, distance=...) or load(path, quantizer=...)"
+        "give it to load(path, distance=...) or load(path, quantizer=...)"
     )

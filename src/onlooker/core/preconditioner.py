@@ -1,18 +1,20 @@
-"""Large components: conjugate gradients with an inverse that learns from its own iterations.
+"""Large components: conjugate gradients with a preconditioner that learns from its iterations.
 
-A single component of hundreds of vertices is dear to factorise at every step, yet from step to
-step it hardly changes. So an explicit approximation M of A^-1 is kept as the preconditioner. Any
-symmetric positive definite M gives right answers, because the true residual decides; a good one
-gives them in about ten iterations. M changes as the graph does, and stays positive definite:
+A single component of hundreds of vertices is expensive to factorise at every step, yet it hardly
+changes from one step to the next. So the preconditioner is an explicit approximation M of A^-1,
+stored between steps. Any symmetric positive definite M gives right answers, because the true
+residual decides when to stop; a good one gives them in about ten iterations. M is updated when the
+graph changes, and stays positive definite:
 
 Iteration. For the system A' z = b of one walk (solver.py: A' = A + m diag(g) - m g g'/c, b = g/c),
-conjugate gradients in Lanczos form: residuals r_1 ~ b, r_2, ... are kept M-orthonormal, each to all
-before it (else a converged direction comes twice). With y_k = M r_k as columns of Y, T = Y'A'Y is
-tridiagonal, and z = Y T^-1 Y'b.
+conjugate gradients in Lanczos form: residuals r_1 ~ b, r_2, ... are made M-orthonormal, each to
+all before it (else a converged direction comes twice). With y_k = M r_k as columns of Y,
+T = Y'A'Y is tridiagonal, and z = Y T^-1 Y'b.
 
 Learning. M = Y Y' + rest, where rest >= 0 and rest r_k = 0. With T = S diag(theta) S', theta are
-the eigenvalues of M A' as seen from x: 1 where M is exact. M + sum_s (1/theta_s - 1) (YS)_s (YS)_s'
-is exact where M was found wrong, and positive definite: the factors 1 of Y Y' become 1/theta_s.
+the eigenvalues of M A' in the space that the iteration spanned: 1 where M is exact. The corrected
+M + sum_s (1/theta_s - 1) (YS)_s (YS)_s' is exact where M was found wrong, and positive definite:
+the factors 1 of Y Y' become 1/theta_s.
 (A rank-one secant update corrects one direction only, and made M indefinite after merges.)
 
 Border. When x becomes a vertex, A' + g g'/c gets a row -g and a corner c; the inverse of that is
@@ -22,7 +24,7 @@ its Schur complement is 1/c.
 Merging j into i makes two potentials equal: with e = e_i - e_j and u = M e, M - u u'/(e'u) is M
 less its projection onto e; then row j is dropped. Grounding j (merged into a label, or labeled) is
 the same with e = e_j. Removing j drops its row: a principal submatrix. Changed multiplicities and
-labels taken back need no call: the next iterations learn them.
+labels that were taken back need no update: the next iterations learn them.
 """
 
 from dataclasses import dataclass
@@ -34,21 +36,21 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from onlooker.core.checks import Floats, slots_where
 
 ITERATIONS = 40
-"""Above this the inverse is rebuilt; if it was new, the caller has to solve in another way."""
+"""After so many M is computed anew; if it was new, the caller has to solve in another way."""
 
 WORTHWHILE = 0.1
-"""Eigenvalues of M A' closer to 1 than this are left as they are."""
+"""Eigenvalues of M A' closer to 1 than this are not corrected."""
 
 RESTARTS = 3
-"""Rounds from the true residual, should it differ from the one that was carried along."""
+"""Restarts from the true residual, in case it differs from the recursively updated one."""
 
 IDLE = 100
-"""Changes without a solve after which keeping the inverse up to date is not worth its while."""
+"""Changes without a solve after which updating M costs more than computing it anew."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Border:
-    """The system of one walk beside A: x's weights g, its total c and its multiplicity m."""
+    """What x adds to the system A of one walk: its weights g, their total c, its multiplicity m."""
 
     g: Floats
     c: float
@@ -57,7 +59,7 @@ class Border:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Trace:
-    """What the last solve saw: the border, and the eigenvalues and -vectors of T."""
+    """What the last solve found: the border, and the eigenvalues and eigenvectors of T."""
 
     border: Border
     theta: Floats
@@ -65,7 +67,7 @@ class _Trace:
 
 
 class Preconditioner:
-    """M, over all slots: its lower triangle in Fortran order, zero where it knows no vertex."""
+    """M over all slots: its lower triangle in Fortran order, zero for slots it has no vertex of."""
 
     def __init__(self) -> None:
         self._inverse: Floats | None = None
@@ -119,7 +121,7 @@ class Preconditioner:
         self._border = trace.border
 
     def added(self, slot: int) -> None:
-        """The x that was just learned from has become the unlabeled vertex of a slot."""
+        """The example of the last solve has become the unlabeled vertex of a slot."""
         border, self._border = self._border, None
         if border is None or self._inverse is None or slot >= len(self._inverse):
             return
@@ -128,13 +130,13 @@ class Preconditioner:
         row[slot] = 1 / border.c + b @ row
         _write(self._inverse, slot, row)
 
-    def merged(self, kept: int, gone: int) -> None:
+    def merged(self, survivor: int, gone: int) -> None:
         """Two unlabeled vertices became one."""
-        if self._inverse is not None and max(kept, gone) < len(self._inverse):
-            mine, theirs = _read(self._inverse, kept), _read(self._inverse, gone)
-            known = mine[kept] > 0 and theirs[gone] > 0
+        if self._inverse is not None and max(survivor, gone) < len(self._inverse):
+            mine, theirs = _read(self._inverse, survivor), _read(self._inverse, gone)
+            known = mine[survivor] > 0 and theirs[gone] > 0
             u = mine - theirs
-            self._drop(self._inverse, gone, u, float(u[kept] - u[gone]) if known else 0.0)
+            self._drop(self._inverse, gone, u, float(u[survivor] - u[gone]) if known else 0.0)
 
     def grounded(self, slot: int) -> None:
         """An unlabeled vertex was merged into a labeled one, or was labeled itself."""
@@ -143,12 +145,12 @@ class Preconditioner:
             self._drop(self._inverse, slot, u, float(u[slot]))
 
     def removed(self, slot: int) -> None:
-        """A vertex was taken out with all its edges."""
+        """A vertex was removed with all its edges."""
         if self._inverse is not None and slot < len(self._inverse):
             self._drop(self._inverse, slot, np.zeros(len(self._inverse)), 0.0)
 
     def _drop(self, inverse: Floats, slot: int, u: Floats, length: float) -> None:
-        """Take the projection onto e out of M, where u = M e and length = e'u; then the slot."""
+        """Subtract the projection onto e, where u = M e and length = e'u; then clear the slot."""
         self._trace = self._border = None
         self._idle += 1
         if self._idle > IDLE:
@@ -234,7 +236,7 @@ def _inverted(weights: Floats, v: Floats, rates: Floats) -> Floats | None:
 
 
 def _product(matrix: Floats, x: Floats) -> Floats:
-    """With a symmetric matrix in Fortran order, of which only the lower triangle is read."""
+    """The product with a symmetric matrix in Fortran order; only its lower triangle is read."""
     result: Floats = dsymv(1.0, matrix, x, lower=1)
     return result
 

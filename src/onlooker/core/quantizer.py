@@ -1,7 +1,8 @@
-"""How the graph is kept within its budget n_g (Section 3.1).
+"""How the number of unlabeled vertices is limited to the budget n_g (Section 3.1).
 
-A quantizer sees the vertices through a narrow window: it may ask who is close to whom, and merge
-one vertex into another. Labeled vertices are never merged away and do not count.
+A quantizer uses the graph through the small interface `Clusters`: it may ask which vertices are
+close to each other, and merge one into another. Labeled vertices are never merged into others and
+do not count against the budget.
 """
 
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 
 class Clusters(Protocol):
-    """What a quantizer may ask of the vertices, and do to them. Vertices are told by slot."""
+    """What a quantizer may read from a graph, and do to it. Vertices are identified by slot."""
 
     unlabeled_count: int
     """How many vertices count against the budget."""
@@ -25,32 +26,33 @@ class Clusters(Protocol):
         """The two closest vertices that are not both labeled, the older one first."""
 
     def gap(self, first: int, second: int) -> float:
-        """The distance of two vertices."""
+        """The distance between two vertices."""
 
     def nearest_elder(self, slot: int, radius: float) -> int | None:
         """The nearest vertex closer than radius that is labeled or older, if there is one."""
 
     def survivor(self, first: int, second: int) -> tuple[int, int]:
-        """Which of two stays and which goes: labeled, then heavier, then older stays."""
+        """Which of two survives a merge and which goes: the labeled, the heavier, the older one."""
 
-    def merge(self, kept: int, gone: int) -> None:
-        """Let kept stand for everything that gone stood for."""
+    def merge(self, survivor: int, gone: int) -> None:
+        """Let the survivor represent all examples of both; the other one is removed."""
 
 
 @runtime_checkable
 class Quantizer(Protocol):
-    """Reduces the vertices to a budget; its repr names it in saved files."""
+    """Reduces the vertices to a budget; its repr identifies it in saved files."""
 
     def shrink(self, vertices: Clusters, budget: int, radius: float) -> list[float]:
         """Merge until at most budget unlabeled vertices are left; the radii R passed through."""
 
     def settle(self, vertices: Clusters, radius: float) -> None:
-        """Restore the quantizer's invariant after vertices came from elsewhere."""
+        """Restore the quantizer's invariant after vertices of another learner were added."""
 
     def merges_at_once(self, vertices: Clusters, gap: float, budget: int) -> bool:
-        """Whether a vertex that came now would be merged into its nearest before anything else.
+        """Whether a vertex added now would be merged into its nearest before any other merge.
 
-        gap is its squared distance to that one, inside the cutoff. "No" is always a safe answer.
+        gap is its squared distance to the nearest, inside the cutoff. False is always safe: it
+        only costs the time to add the vertex and to merge it.
         """
 
 
@@ -58,15 +60,15 @@ class Quantizer(Protocol):
 class ClosestPair:
     """Merge the two closest vertices whenever the budget is exceeded: the default.
 
-    Doubling throws budget away; this keeps all of it. The heavier vertex stays where it is, so
-    representatives do not wander.
+    Doubling leaves much of the budget unused; this uses all of it. The heavier vertex stays where
+    it is, so that representatives do not drift.
 
     >>> ClosestPair()
     ClosestPair()
     """
 
     def shrink(self, vertices: Clusters, budget: int, radius: float) -> list[float]:
-        """Merge closest pairs; R plays no part."""
+        """Merge closest pairs; R is not used."""
         while vertices.unlabeled_count > budget:
             vertices.merge(*vertices.survivor(*vertices.closest_pair()))
         return []
@@ -75,8 +77,10 @@ class ClosestPair:
         """Nothing to restore."""
 
     def merges_at_once(self, vertices: Clusters, gap: float, budget: int) -> bool:
-        """If the budget is full and no two vertices are as close. What comes is the younger and
-        not the heavier, so it goes and the other stays."""
+        """If the budget is full and no two vertices are as close.
+
+        The new vertex is the younger and not the heavier, so the other one survives.
+        """
         return vertices.unlabeled_count == budget and gap < vertices.smallest_gap
 
 
@@ -103,12 +107,12 @@ class Doubling:
         return radii
 
     def settle(self, vertices: Clusters, radius: float) -> None:
-        """Repartition greedily in order of age: labeled vertices first, all of them kept."""
+        """Repartition greedily in order of age: labeled vertices first, all of which survive."""
         for slot in vertices.unlabeled():
             elder = vertices.nearest_elder(slot, radius)
             if elder is not None:
                 vertices.merge(elder, slot)
 
     def merges_at_once(self, vertices: Clusters, gap: float, budget: int) -> bool:
-        """Not told beforehand: a doubling looks at everybody."""
+        """Never: what a doubling merges depends on all vertices."""
         return False

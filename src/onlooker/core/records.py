@@ -1,4 +1,4 @@
-"""The small frozen records that leave the learner."""
+"""The frozen records that the learner returns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What the learner says of one example.
+    """The learner's answer for one example.
 
     The scores are the probabilities p of Section 2.1: where a random walk from x ends. What is
-    missing to 1 ended nowhere, in the sink.
+    missing to 1 is the probability that it ends in the sink.
 
     >>> seen = Prediction("ana", {"ana": 0.7, "ben": 0.2}, sink=0.1, vertex=17)
     >>> round(seen.confidence, 3)
@@ -27,7 +27,7 @@ class Prediction:
     sink: float
     """The probability that the walk ends nowhere: 1 - sum(scores)."""
     vertex: int | None
-    """The id of the vertex that stands for x; None for nobody."""
+    """The id of the vertex that represents x; None for nobody."""
 
     @property
     def confidence(self) -> float:
@@ -38,7 +38,7 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One vertex on a walk, and how many examples it stands for.
+    """One vertex on a walk, and how many examples it represents.
 
     >>> Step(vertex=4, multiplicity=12).multiplicity
     12
@@ -89,7 +89,7 @@ class Changes:
 
     new: tuple[int, ...] = ()
     absorbed: tuple[int, ...] = ()
-    """Vertices that took in an example."""
+    """Vertices that absorbed an example."""
     merged: Mapping[int, int] = field(default_factory=dict)
     """Which vertex was merged into which."""
     dropped: tuple[int, ...] = ()
@@ -103,7 +103,7 @@ class Changes:
 class Entry:
     """One change to the graph, with all that it takes to repeat it without solving.
 
-    The words are those of `Changes`. The last call's entries in order, applied to the vertices
+    The kinds are the fields of `Changes`. The last call's entries in order, applied to the vertices
     before it, give the vertices after it.
 
     >>> Entry("merged", vertex=7, into=3).into
@@ -113,7 +113,7 @@ class Entry:
     kind: str
     vertex: int
     count: int = 1
-    """How many examples a new vertex stands for, or how many were absorbed."""
+    """How many examples a new vertex represents, or how many were absorbed."""
     into: int | None = None
     """The vertex that it was merged into."""
     name: str | None = None
@@ -164,7 +164,7 @@ class State:
     vectors: NDArray[np.floating[Any]]
     multiplicities: NDArray[np.int64]
     labels: NDArray[np.int64]
-    """Places in names; -1 where unlabeled."""
+    """Indices into names; -1 where unlabeled."""
     names: list[str]
     """In the order they were first taught."""
     radius: float

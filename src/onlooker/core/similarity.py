@@ -1,10 +1,10 @@
 """How alike two examples are: a distance, and the heat kernel on top of it (Section 2.2).
 
 Every distance here is an increasing function of the squared gap |x - y|^2 and of a few numbers
-remembered per vector (its *moments*). That one property serves three masters: the exact distance
-needs one pass over a pair; any lower bound of the gap gives a lower bound of the distance, which
-is what lets the learner leave most vectors unread; and the pair's distance depends on nothing but
-the pair, so a batch, a restart and a merge all see the same bits.
+stored per vector (its *moments*). That one property has three uses: the exact distance needs one
+pass over a pair; any lower bound of the gap gives a lower bound of the distance, so that most
+stored vectors need not be read; and the distance of a pair depends on the pair alone, so that a
+batch, a restart and a merge compute the same bits.
 """
 
 from dataclasses import dataclass, field
@@ -23,15 +23,15 @@ AT_ONCE = 256
 """Rows whose distances to all others are computed together."""
 
 LONG = 512
-"""From this length on, a vector costs more to read than to think about."""
+"""From this length on, reading a vector takes longer than computing bounds from its sketch."""
 
 
 @runtime_checkable
 class Distance(Protocol):
-    """A distance told by the squared gap. Its repr is its identity: it names it in saved files."""
+    """A distance computed from the squared gap. Its repr identifies it in saved files."""
 
     def moments(self, rows: Rows) -> Floats:
-        """What to remember of each row besides its numbers, shape (n, any)."""
+        """What to store of each row besides its numbers, shape (n, any)."""
 
     def squared(self, gap: Floats, own: Floats, others: Floats) -> Floats:
         """d^2 from |x - y|^2 and the moments of x and of each y; never decreases with the gap."""
@@ -146,11 +146,11 @@ def squared_gaps(x: Floats, norm: float, rows: Rows, norms: Floats, slots: Slots
 
     From one inner product a pair; from the plain difference where the two are so close that the
     inner product would drown in rounding (in float32, 11 % off was seen, and negative). One dot
-    product per row: what a pair gets does not depend on which other rows were asked about.
+    product per row: the result for a pair does not depend on which other rows are measured.
     """
     if len(x) < LONG:
         inner = np.vecdot(rows.take(slots, axis=0).astype(np.float64, copy=False), x)
-    else:  # one by one through one buffer, which stays in the cache
+    else:  # one by one through one buffer, which stays in the processor's cache
         inner, wide = np.empty(len(slots)), np.empty(len(x))
         for place, slot in enumerate(slots.tolist()):
             wide[:] = rows[slot]
@@ -164,9 +164,9 @@ def squared_gaps(x: Floats, norm: float, rows: Rows, norms: Floats, slots: Slots
 
 
 def squared_distances(distance: Distance, x: Floats, rows: Floats) -> Floats:
-    """d^2 from one vector to each row, for callers that have nothing at hand but the two."""
-    own, everyone = x[None], np.arange(len(rows))
-    gaps = squared_gaps(x, float(squared_norms(own)[0]), rows, squared_norms(rows), everyone)
+    """d^2 from one vector to each row, for callers that have stored neither norms nor moments."""
+    own, all_rows = x[None], np.arange(len(rows))
+    gaps = squared_gaps(x, float(squared_norms(own)[0]), rows, squared_norms(rows), all_rows)
     return distance.squared(gaps, distance.moments(own)[0], distance.moments(rows))
 
 

@@ -1,10 +1,10 @@
-"""Short stand-ins for vectors, from which a distance can be bounded but never overestimated.
+"""Short sketches of vectors, from which distances can be bounded from below.
 
-Let Q have orthonormal rows, z = Q (x - o) for a fixed origin o, and r the length of what Q does
-not see of x - o. By Cauchy-Schwarz <x - o, y - o> <= <z_x, z_y> + r_x r_y, so the squared gap of
-the sketches (z, r) is never larger than the squared gap |x - y|^2. A vertex whose sketch is too
-far away need not be read, and no answer changes. Q may be empty (only lengths are compared) or
-everything (the sketch is the vector in single precision).
+Let Q have orthonormal rows, z = Q (x - o) for a fixed origin o, and r the length of the part of
+x - o that is orthogonal to Q. By Cauchy-Schwarz <x - o, y - o> <= <z_x, z_y> + r_x r_y, so the
+squared gap of the sketches (z, r) is never larger than the squared gap |x - y|^2. A vertex whose
+sketch is too far away need not be read, and no answer changes. Q may be empty (only lengths are
+compared) or everything (the sketch is the vector in single precision).
 """
 
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from onlooker.core.checks import Floats, Rows
 from onlooker.core.similarity import squared_norms
 
 WIDTH = 96
-"""Coordinates of a learned sketch at the most: fewer let more long rows be read in vain."""
+"""Most coordinates of a learned sketch: with fewer, more long vectors are measured in vain."""
 
 UNSEEN = 1e-3
-"""The share of the spread that a learned sketch may leave unseen if it can be shorter for it."""
+"""The share of the variance that a learned sketch may leave out in order to be shorter."""
 
 
 class Sketch(Protocol):
-    """A way to shorten vectors. A distance may bring its own (`onlooker.vision.pixels` does)."""
+    """A way to shorten vectors. A distance may have its own (that of `onlooker.vision.pixels`)."""
 
     @property
     def width(self) -> int:
@@ -33,7 +33,7 @@ class Sketch(Protocol):
 
     @property
     def slack(self) -> float:
-        """What rounding may take from a gap, relative to |x - o|^2 + |y - o|^2."""
+        """What rounding may subtract from a gap, relative to |x - o|^2 + |y - o|^2."""
 
     def project(self, rows: Rows) -> tuple[NDArray[np.float32], Floats]:
         """Sketches of the rows, and |row - o|^2."""
@@ -41,19 +41,19 @@ class Sketch(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """Where to look from, and along which directions (None: along every coordinate)."""
+    """The projection onto some directions (None: every coordinate), relative to an origin."""
 
     origin: Rows
     basis: NDArray[np.float32] | None
 
     @property
     def width(self) -> int:
-        """The directions, and one for what they do not see."""
+        """One per direction, and one for the orthogonal part."""
         return self.origin.size if self.basis is None else len(self.basis) + 1
 
     @cached_property
     def slack(self) -> float:
-        """What single precision may take from a gap, relative to |x - o|^2 + |y - o|^2.
+        """What single precision may subtract from a gap, relative to |x - o|^2 + |y - o|^2.
 
         Projecting sums as many products as the vector has numbers, comparing sums WIDTH more;
         each loses at most half a unit in the last place.
@@ -74,28 +74,28 @@ class Along:
 
 
 def remainder(norms: Floats, seen: NDArray[np.float32], slack: float) -> Floats:
-    """r, the length of what was not seen of vectors of these squared lengths.
+    """r, the length of the orthogonal part of vectors with these squared lengths.
 
-    One that rounding made too short would overestimate distances, so it is lengthened.
+    If rounding made it too short, distances would be overestimated, so it is made longer.
     """
     unseen: Floats = np.maximum(norms - squared_norms(seen), 0.0) + slack * norms
     return np.sqrt(unseen)
 
 
 def whole(origin: Rows) -> Along:
-    """The sketch that is the vector itself, seen from origin."""
+    """The sketch that is the vector itself, relative to origin."""
     return Along(origin, None)
 
 
 def lengths_only(origin: Rows) -> Along:
-    """The sketch that knows nothing but how far a vector is from origin."""
+    """The sketch that holds only the distance of a vector from origin."""
     return Along(origin, np.empty((0, len(origin)), dtype=np.float32))
 
 
 def learn(rows: Rows) -> Along:
     """A sketch along the leading singular vectors of (a sample of) the rows.
 
-    It remains a lower bound when the rows go out of date; it only spares fewer readings.
+    It remains a lower bound when the rows go out of date; it only excludes fewer vectors.
     """
     sample = rows[:: max(1, len(rows) // (4 * WIDTH))].astype(np.float64)
     origin = sample.mean(axis=0).astype(rows.dtype)

@@ -1,4 +1,4 @@
-"""Arrays and a readable header in one file that is either whole or refused.
+"""A file of arrays and a readable header that is read as a whole or refused.
 
     onlooker snapshot 1                     what it is, and the version of the format
     sha256 9f86d081884c7d65...              of every byte after this line
@@ -6,9 +6,10 @@
     {"header": {...}, "arrays": [...]}      per array: name, dtype, shape, offset
     (raw bytes)                             little-endian, C order, each array aligned to 64
 
-Offsets count from the end of the JSON. Nothing in the file is code, so a stranger's snapshot can
-be wrong but cannot act. The digest finds damage, not malice (anybody can compute one), which is
-why every size is checked against the size of the file before memory is asked for.
+Offsets count from the end of the JSON. Nothing in the file is code, so a snapshot from an untrusted
+source can be wrong but cannot run anything. The digest finds damage, not malice (anybody can
+compute one), which is why every size is checked against that of the file before memory is
+allocated.
 """
 
 import hashlib
@@ -45,7 +46,7 @@ _DTYPES = {
 _MAGIC = re.compile(rb"onlooker snapshot ([1-9]\d{0,8})\n")
 _DIGEST = re.compile(rb"sha256 ([0-9a-f]{64})\n")
 _LENGTH = re.compile(rb"header (\d{8}) bytes\n")
-_LINE = 128  # longer than any of the three
+_MAX_LINE = 128  # longer than any of the three
 _UNSIGNED = len("onlooker snapshot 1\nsha256 \n") + 64
 
 
@@ -64,10 +65,10 @@ class Snapshot:
 def write(
     path: str | os.PathLike[str], header: Mapping[str, Json], arrays: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Put header and arrays into one file, all at once or not at all.
+    """Write header and arrays into one file, completely or not at all.
 
-    An existing file is replaced in one step and keeps its mode; a link is followed. A new file is
-    for its owner's eyes only, since what people save may be faces. After an error the old file is
+    An existing file is replaced in one step and keeps its mode; a link is followed. A new file can
+    be read by its owner only, since what people save may be faces. After an error the old file is
     as it was.
 
     >>> import tempfile
@@ -83,7 +84,7 @@ def write(
 
 
 def read(path: str | os.PathLike[str], *, max_bytes: int = 4 << 30) -> Snapshot:
-    """Header and arrays of a file that `write` made; anything less than whole is an error.
+    """Header and arrays of a file that `write` made; anything incomplete is an error.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -181,19 +182,19 @@ def _decoded(file: BufferedReader, max_bytes: int) -> Snapshot:
     size = os.fstat(file.fileno()).st_size
     if size > max_bytes:
         raise SnapshotError(f"it has {size} bytes, the limit is {max_bytes}; raise max_bytes")
-    _check_version(file.readline(_LINE))
+    _check_version(file.readline(_MAX_LINE))
     _check_digest(file)
-    header, lines = _read_header(file, size)
+    header, entries = _read_header(file, size)
     start = file.tell()
     # The whole table is checked before the first array is allocated.
-    places = _places(lines, size - start)
+    places = _places(entries, size - start)
     return Snapshot(header, {name: _read_array(file, start, *at) for name, at in places.items()})
 
 
-def _check_version(line: bytes) -> None:
-    match = _MAGIC.fullmatch(line)
+def _check_version(first: bytes) -> None:
+    match = _MAGIC.fullmatch(first)
     if match is None:
-        raise SnapshotError(f"it begins with {line[:20]!r}, so it is not one; give one that is")
+        raise SnapshotError(f"it begins with {first[:20]!r}, so it is not a snapshot; give another")
     if (version := int(match[1])) != FORMAT_VERSION:
         raise SnapshotError(
             f"it has format version {version}, this Onlooker reads version {FORMAT_VERSION}; "
@@ -205,9 +206,9 @@ def _check_digest(file: BufferedReader) -> None:
     """Compare, and go back to where the signed bytes begin.
 
     Reading twice keeps a refused file from ever being in memory as a whole. It is safe because
-    `write` replaces files and never changes one that somebody has open.
+    `write` replaces files and never changes one that is open.
     """
-    match = _DIGEST.fullmatch(file.readline(_LINE))
+    match = _DIGEST.fullmatch(file.readline(_MAX_LINE))
     if match is None:
         raise _damaged("its second line is not a SHA-256")
     found, promised = hashlib.file_digest(file, "sha256").hexdigest(), match[1].decode()
@@ -217,7 +218,7 @@ def _check_digest(file: BufferedReader) -> None:
 
 
 def _read_header(file: BufferedReader, size: int) -> tuple[dict[str, Json], list[Json]]:
-    match = _LENGTH.fullmatch(file.readline(_LINE))
+    match = _LENGTH.fullmatch(file.readline(_MAX_LINE))
     length = int(match[1]) if match else -1
     room = min(_MAX_HEADER, size - file.tell())
     if not 0 <= length <= room or (file.tell() + length) % _ALIGNMENT:
@@ -225,15 +226,15 @@ def _read_header(file: BufferedReader, size: int) -> tuple[dict[str, Json], list
     try:
         document = _from_json(file.read(length))
     except (ValueError, RecursionError) as error:
-        raise _damaged(f"its header is not JSON we read ({error})") from error
+        raise _damaged(f"its header is not strict JSON ({error})") from error
     match document:
-        case {"header": dict(header), "arrays": list(lines), **others} if not others:
-            return header, lines
-    raise _damaged("its header is not made of header and arrays")
+        case {"header": dict(header), "arrays": list(entries), **others} if not others:
+            return header, entries
+    raise _damaged("its header does not consist of header and arrays")
 
 
 def _from_json(raw: bytes) -> Json:
-    """JSON without its loose ends, so that what a person sees in the file is what we read."""
+    """Strict JSON, so that what a person sees in the file is what we read."""
     found: Json = json.loads(
         raw.decode("utf-8", "surrogatepass"),
         object_pairs_hook=_without_duplicates,
@@ -257,7 +258,7 @@ def _finite(text: str) -> float:
     return value
 
 
-def _places(lines: list[Json], room: int) -> dict[str, _Place]:
+def _places(entries: list[Json], room: int) -> dict[str, _Place]:
     """Offset, dtype and shape of every array.
 
     There is one right place for each array, the next multiple of 64. Asking for exactly that one
@@ -265,8 +266,8 @@ def _places(lines: list[Json], room: int) -> dict[str, _Place]:
     """
     places: dict[str, _Place] = {}
     end = 0
-    for line in lines:
-        name, (offset, dtype, shape) = _place(line)
+    for entry in entries:
+        name, (offset, dtype, shape) = _place(entry)
         if name in places or offset != _aligned(end):
             raise _damaged(f"array {brief(name)} is listed twice or not in its place")
         end = offset + math.prod(shape) * dtype.itemsize
@@ -278,8 +279,8 @@ def _places(lines: list[Json], room: int) -> dict[str, _Place]:
     return places
 
 
-def _place(line: Json) -> tuple[str, _Place]:
-    match line:
+def _place(entry: Json) -> tuple[str, _Place]:
+    match entry:
         case {"name": str(name), "dtype": str(kind), "shape": list(lengths), "offset": int(offset)}:
             shape = tuple(n for n in lengths if type(n) is int and n >= 0)
             if kind in _DTYPES and len(shape) == len(lengths) <= _MAX_DIMENSIONS:
@@ -287,7 +288,7 @@ def _place(line: Json) -> tuple[str, _Place]:
                 # even an empty array can have a length that numpy cannot hold
                 if math.prod(n or 1 for n in shape) * dtype.itemsize <= sys.maxsize:
                     return name, (offset, dtype, shape)
-    raise _damaged(f"{brief(line)} does not describe an array")
+    raise _damaged(f"{brief(entry)} does not describe an array")
 
 
 def _read_array(

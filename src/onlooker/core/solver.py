@@ -20,12 +20,13 @@ to 1, and sum_i q_i u_i + c u_x is the number of steps it takes on average.
 
 Errors. If the residual of the full system is r, every probability is wrong by at most |r|_1: the
 error is l_k' r, and the harmonic function l_k lies in [0, 1]. Rounding leaves a residual of about
-n * 1e-16 times the expected number of steps of the walk, which for most walks is nothing. For long
-walks (a degree of 10^3 beside a sink of 10^-11) it is everything: the leaks drown in the degrees.
-There we compute r itself, from z = base + offsets: the common base passes through the differences
-of the Laplacian and meets only the leaks, so nothing drowns; refine once; and where even that does
-not bring |r|_1 down, solve by elimination without subtraction, right whatever the condition.
-(Cholesky needs no scaling here: its errors do not depend on the scale of rows and columns.)
+n * 1e-16 times the expected number of steps of the walk, which for most walks is negligible. For
+long walks (a degree of 10^3 beside a sink of 10^-11) it is not: the leaks are lost in the sums that
+form the degrees. There we compute r itself, from z = base + offsets: the common base cancels in the
+differences of the Laplacian and is multiplied by the leaks only, so nothing is lost; refine once;
+and where even that does not reduce |r|_1 enough, solve by elimination without subtraction, which is
+right whatever the condition. (Cholesky needs no scaling here: its errors do not depend on the scale
+of rows and columns.)
 
 The exact probabilities add up to 1, so dividing by their total removes what error they share.
 """
@@ -40,10 +41,10 @@ from onlooker.core.harmonic import eliminate
 from onlooker.core.preconditioner import Border, Preconditioner
 
 TOLERANCE = 3e-9
-"""No probability may be wrong by more: |r|_1 at which a solution is accepted."""
+"""Largest |r|_1 at which a solution is accepted: no probability may be wrong by more."""
 
 SURELY_REACHED = 1e-6
-"""Names whose probabilities add up to less are solved for without iteration."""
+"""If the probabilities of all labels add up to less, the walk is not solved by iteration."""
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -74,15 +75,15 @@ class Ends(NamedTuple):
     sink: float
 
 
-def ends(walk: Walk, inverse: Preconditioner | None = None) -> Ends:
+def ends(walk: Walk, preconditioner: Preconditioner | None = None) -> Ends:
     """Where the walk ends, each probability to about 1e-9 or better.
 
-    A large component comes in place, with multiplicity 0 for the slots outside it, and is solved
-    with the help of its inverse.
+    A large component is given uncopied, with multiplicity 0 for the slots outside it, and is solved
+    by iteration with its preconditioner.
     """
     if walk.multiplicity.all():
         return by_factorisation(walk) or by_elimination(walk)
-    found = None if inverse is None else by_iteration(walk, inverse)
+    found = None if preconditioner is None else by_iteration(walk, preconditioner)
     return found or ends(compressed(walk))
 
 
@@ -97,12 +98,12 @@ def compressed(walk: Walk) -> Walk:
     )
 
 
-def by_iteration(walk: Walk, inverse: Preconditioner) -> Ends | None:
-    """By conjugate gradients; None where they do not get there, or only to tiny probabilities."""
+def by_iteration(walk: Walk, preconditioner: Preconditioner) -> Ends | None:
+    """By conjugate gradients; None if they do not converge, or the labels are hardly reached."""
     v, m = walk.multiplicity, walk.start_multiplicity
     border = Border(walk.start * v, total_of_start(walk), m)
     rates = v * (walk.weights @ v + walk.to_labels.sum(axis=1) + walk.sink)
-    z = inverse.solve(walk.weights, v, rates, border, TOLERANCE / 2)
+    z = preconditioner.solve(walk.weights, v, rates, border, TOLERANCE / 2)
     if z is None:
         return None
     z *= v > 0
@@ -114,12 +115,12 @@ def by_iteration(walk: Walk, inverse: Preconditioner) -> Ends | None:
         if np.abs(r).sum() + abs(r_x) + noise > TOLERANCE:
             return None
     found = tally(walk, v * z, m * z_x)
-    # Who is reached at all must not hang on rounding: see docs/choices.md on nobody.
+    # Whether a label is reached at all must not depend on rounding: see docs/choices.md on nobody.
     return found if found.labels.sum() > SURELY_REACHED else None
 
 
 def by_factorisation(walk: Walk) -> Ends | None:
-    """By Cholesky, refined if need be; None where that cannot promise the tolerance."""
+    """By Cholesky, refined if need be; None where that does not guarantee the tolerance."""
     try:
         factor = Factor(walk)
     except np.linalg.LinAlgError:
@@ -178,7 +179,7 @@ def total_of_start(walk: Walk) -> float:
 
 
 def residual(walk: Walk, base: float, z: Floats, z_x: float) -> tuple[Floats, float, float]:
-    """What is missing to A (base + z) = e_x, at the vertices and at x, and how noisy that is."""
+    """e_x - A (base + z) at the vertices and at x, and a bound on its rounding errors."""
     v, m, start = walk.multiplicity, walk.start_multiplicity, walk.start
     moved = z * v
     flow = (walk.weights @ v + m * start) * z - walk.weights @ moved - (m * z_x) * start
@@ -191,7 +192,7 @@ def residual(walk: Walk, base: float, z: Floats, z_x: float) -> tuple[Floats, fl
 
 
 def by_elimination(walk: Walk) -> Ends:
-    """The same without a subtraction anywhere: slower, and right to the last digits."""
+    """By elimination without a single subtraction: slower, and right to the last digits."""
     v = np.append(walk.multiplicity, walk.start_multiplicity)
     w = np.block([[walk.weights, walk.start[:, None]], [walk.start[None], np.zeros((1, 1))]])
     exits = np.vstack([walk.to_labels, walk.start_to_labels])

@@ -1,9 +1,9 @@
-"""What several learners know together, as one learner: everything first, one shrinking at the end.
+"""The union of several learners as one learner: everything first, one shrinking at the end.
 
-`merge` keeps to the budget after every step, so that what comes later meets what is left of what
-came before, and it cannot bring back what a learner refused because the name was known elsewhere
-only. `union` takes all vertices of all parts at once, shows the refused examples again, and shrinks
-last, once. docs/merging.md says what that keeps.
+`merge` shrinks to the budget after every step, so that what is merged later finds only what is left
+of what was merged before, and it cannot bring back an example that a learner refused because the
+name was taught elsewhere only. `union` takes all vertices of all parts at once, observes the
+refused examples again, and shrinks once, at the end. docs/merging.md says what that preserves.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,22 +19,22 @@ from onlooker.core.quantizer import ClosestPair, Quantizer
 from onlooker.core.records import State
 
 REFUSED = 500
-"""How many refused examples a site should keep, the newest: as many as it keeps vertices."""
+"""How many refused examples a site should store, the newest: as many as its default budget."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnionSummary:
-    """A learner, and the examples that it called nobody: what there is to unite."""
+    """One part of a union: a learner, and the examples for which it answered nobody."""
 
     learner: OnlineHarmonicLearner
     refused: tuple[Rows, ...] = ()
-    """In order of time. Whoever makes a summary bounds them; a union hands on what remains."""
+    """In order of time. The caller limits their number; a union passes on those still refused."""
 
 
 def union(parts: Iterable[UnionSummary], *, max_vertices: int | None = None) -> UnionSummary:
-    """One learner that knows what all parts know, and what even that one refuses.
+    """One learner that knows what all parts know, and the examples that even that one refuses.
 
-    max_vertices is the sum of the parts' unless given. The parts are left alone. Unions can be
+    max_vertices is the sum of the parts' unless given. The parts do not change. Unions can be
     united again; a smaller max_vertices is for the last of them.
 
     >>> from onlooker import HeatKernel
@@ -56,7 +56,7 @@ def union(parts: Iterable[UnionSummary], *, max_vertices: int | None = None) -> 
     united = _like(learners[0], budget)
     waiting = [x for part in some for x in part.refused]
     everything = _merged(learners, more=len(waiting))
-    refused = _shown(everything, waiting)
+    refused = _observe_again(everything, waiting)
     state = _sorted(everything.state())
     if state.radius == 0 and np.count_nonzero(state.labels == UNLABELED) <= united.max_vertices:
         united = united.restored(state)
@@ -68,7 +68,7 @@ def union(parts: Iterable[UnionSummary], *, max_vertices: int | None = None) -> 
 def _like(
     learner: OnlineHarmonicLearner, max_vertices: int, quantizer: Quantizer | None = None
 ) -> OnlineHarmonicLearner:
-    """One with the same settings but for these, which knows nobody."""
+    """An empty learner with the same settings but for these."""
     return OnlineHarmonicLearner(
         learner.kernel,
         sink=learner.sink,
@@ -80,7 +80,7 @@ def _like(
 
 
 def _merged(learners: Sequence[OnlineHarmonicLearner], *, more: int) -> OnlineHarmonicLearner:
-    """Every vertex of every part, and room for so many more: no quantizer acts."""
+    """Every vertex of every part, and a budget for that many more, so that nothing shrinks."""
     first = learners[0]
     for other in learners:
         for what in ("quantizer", "min_score"):
@@ -94,16 +94,16 @@ def _merged(learners: Sequence[OnlineHarmonicLearner], *, more: int) -> OnlineHa
 
 
 def _widest_first(learner: OnlineHarmonicLearner) -> int:
-    """Float64 can take float32 in; who has no vertex takes whatever comes."""
+    """float64 before float32, which it can hold; a learner without vertices fits any type."""
     vectors = learner.vertices().vectors
     return -vectors.dtype.itemsize if len(vectors) else -np.dtype(np.longdouble).itemsize
 
 
-def _shown(learner: OnlineHarmonicLearner, refused: Sequence[Rows]) -> list[Rows]:
-    """Show them until nobody more is accepted; who is left.
+def _observe_again(learner: OnlineHarmonicLearner, refused: Sequence[Rows]) -> list[Rows]:
+    """Observe them again until no more are accepted; returns those still refused.
 
-    Every pass but the last accepts somebody, so there is at most one more than were refused. In
-    order of time a chain of faces is mostly accepted in the first.
+    Every pass but the last accepts at least one, so there is at most one pass more than examples.
+    In order of time a chain of faces is mostly accepted in the first pass.
     """
     if not learner.names:
         return list(refused)
@@ -112,13 +112,13 @@ def _shown(learner: OnlineHarmonicLearner, refused: Sequence[Rows]) -> list[Rows
     before = len(waiting) + 1
     while 0 < len(waiting) < before:
         before = len(waiting)
-        said = learner.observe_many(np.stack(waiting))
-        waiting = [x for x, answer in zip(waiting, said, strict=True) if answer.label is None]
+        predictions = learner.observe_many(np.stack(waiting))
+        waiting = [x for x, seen in zip(waiting, predictions, strict=True) if seen.label is None]
     return waiting
 
 
 def _sorted(state: State) -> State:
-    """The same, with ages and names in an order that does not depend on that of the parts."""
+    """The same state, with ages and names in an order that does not depend on that of the parts."""
     names = sorted(state.names)
     numbers = np.array([*map(names.index, state.names), UNLABELED], dtype=np.int64)
     rows = sorted(range(len(state.ids)), key=lambda row: _order(state.vectors[row]))
@@ -134,5 +134,5 @@ def _sorted(state: State) -> State:
 
 
 def _order(vector: Rows) -> bytes:
-    """Any order will do that only the numbers decide; 0.0 makes no difference of -0.0."""
+    """A sort key that depends on the numbers only; adding 0.0 makes -0.0 equal to 0.0."""
     return (vector + 0.0).tobytes()

@@ -1,9 +1,9 @@
-"""The stored vectors, and the search for those near to one more.
+"""The stored vectors, and the search for those within a distance of another one.
 
-Vectors live in slots; a freed slot is used again. A search has two passes. The first goes over
-short sketches and only decides whom to measure; the second measures exactly, each pair by itself.
+Vectors are stored in slots; a freed slot is used again. A search has two passes. The first compares
+short sketches and only selects candidates; the second measures these exactly, each pair by itself.
 So a sketch can change the time of a search but never its result, and the distance of two vectors
-is the same bits whoever asks, in whatever company.
+is the same bits in every search.
 """
 
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.core import sketch
-from onlooker.core.checks import Floats, Rows, Slots, opened, slots_where
+from onlooker.core.checks import Floats, Rows, Slots, insert_rows, slots_where
 from onlooker.core.similarity import LONG, Distance, squared_gaps, squared_norms
 
 PATIENCE = 30
-"""Readings in vain per stored vector that pay for learning a new sketch."""
+"""Vectors measured in vain, per stored vector, that are worth the time to learn a new sketch."""
 
 
 @dataclass(slots=True, eq=False)
 class Query:
-    """A vector on its way to be looked up and perhaps stored."""
+    """A vector prepared to be searched for and perhaps stored."""
 
     vector: Rows
     wide: Floats
@@ -32,14 +32,14 @@ class Query:
     moments: Floats
     sketch: NDArray[np.float32]
     spread: float
-    """|x - o|^2, seen from the sketch's origin."""
+    """|x - o|^2, where o is the sketch's origin."""
     place: int | None = None
-    """Its row in the batch, if it came with others."""
+    """Its row in the batch, if it belongs to one."""
 
 
 @dataclass(slots=True, eq=False)
 class Batch:
-    """Bounds for many queries at once: to every slot, and among themselves."""
+    """Bounds for many queries at once: to every slot, and among the queries."""
 
     to_slots: Floats
     within: Floats
@@ -61,12 +61,12 @@ class Vectors:
         self._stored = 0
 
     def grow(self, at: int, extra: int) -> None:
-        """Open free slots at a place; those behind it move up."""
-        self.rows = opened(self.rows, extra, 0.0, at)
-        self.moments = opened(self.moments, extra, 1.0, at)
-        self._sketches = opened(self._sketches, extra, 0.0, at)
-        self._norms = opened(self._norms, extra, 0.0, at)
-        self._spreads = opened(self._spreads, extra, np.inf, at)
+        """Insert free slots at a position; those behind it move up."""
+        self.rows = insert_rows(self.rows, extra, 0.0, at)
+        self.moments = insert_rows(self.moments, extra, 1.0, at)
+        self._sketches = insert_rows(self._sketches, extra, 0.0, at)
+        self._norms = insert_rows(self._norms, extra, 0.0, at)
+        self._spreads = insert_rows(self._spreads, extra, np.inf, at)
         self._batch = None
 
     def query(self, vector: Rows) -> Query:
@@ -92,7 +92,7 @@ class Vectors:
     def put(self, slot: int, query: Query) -> None:
         """Store a vector in a free slot."""
         if not self._stored:
-            query = self._settle_on(query.vector)
+            query = self._choose_sketch(query.vector)
         self._stored += 1
         self.rows[slot] = query.vector
         self.moments[slot] = query.moments
@@ -103,7 +103,7 @@ class Vectors:
             self._batch.to_slots[:, slot] = self._batch.within[:, query.place]
 
     def free(self, slot: int) -> None:
-        """Give a slot back; an infinite spread keeps it out of every search."""
+        """Free a slot; an infinite spread excludes it from every search."""
         self._stored -= 1
         self.rows[slot] = 0.0
         self._spreads[slot] = np.inf
@@ -124,7 +124,7 @@ class Vectors:
         else:
             bounds = self._bounds(query.sketch, query.spread, self._sketches, self._spreads)
         floor = self.distance.squared(bounds, query.moments, self.moments)
-        # Not "floor <= limit": what overflowed to NaN must be measured, not passed over.
+        # Not "floor <= limit": what overflowed to NaN must be measured, not skipped.
         candidates = slots_where(~(floor > reach * reach))
         squared = self.measure(query, candidates)
         inside = squared <= reach * reach
@@ -156,8 +156,8 @@ class Vectors:
             bounds -= 2.0 * (own @ sketches.T)
         return np.maximum(bounds, 0.0, out=bounds)
 
-    def _settle_on(self, first: Rows) -> Query:
-        """Look at everything from the first vector: bounds are tightest from nearby."""
+    def _choose_sketch(self, first: Rows) -> Query:
+        """Choose a sketch with the first vector as origin: bounds are tightest from nearby."""
         own = getattr(self.distance, "sketch", None)
         short = len(first) < LONG
         choose = own or (sketch.whole if short else sketch.lengths_only)

@@ -1,4 +1,7 @@
-"""From the graph to a walk on it: what the solver needs, and what a person wants to know of it."""
+"""Random walks on the graph: the part of it that one walk can visit, chains, best labels.
+
+`walk_from` builds what the solver needs; the rest explains an answer and answers for all vertices.
+"""
 
 from typing import NamedTuple
 
@@ -14,7 +17,7 @@ from onlooker.core.records import Step
 from onlooker.core.solver import Walk
 
 LARGE, LARGE_SHARE = 300, 0.6
-"""A component of more vertices, and a larger share of the slots, is walked where it stands."""
+"""A component of more vertices, and a larger share of the slots, is solved without copying it."""
 
 
 class LocalWalk(NamedTuple):
