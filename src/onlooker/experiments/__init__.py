@@ -1,4 +1,5 @@
-"""The experiments behind the numbers: each module is a command, run with `python -m`.
+"""The experiments behind the numbers. `digits` and `demo` are commands of their own; the others are
+run by `onlooker reproduce`.
 
     python -m onlooker.experiments.digits --help
 

@@ -1,13 +1,12 @@
-"""Faces past simulated cameras: four labels a person, then the unlabeled video alone.
+"""The demo: four labels for each person, then unlabeled video of simulated cameras.
 
     python -m onlooker.experiments.demo            # about a minute, no camera, no download
 
 V1: eight people at a first camera, the first four faces of each labeled. V2: the same people at a
 second camera, nothing labeled, with what was learned at the first. VO: one person in three places,
-half of the faces are strangers. Beside the learner the paper's nearest-neighbour classifier, which
-knows the labeled faces only. Pixels as in the paper; precision and recall count frames with a face.
-
-One page that shows what happened at the simulated cameras: plots, tables, and frames.
+half of the faces are strangers. The learner is compared with the paper's nearest-neighbour
+classifier, which knows the labeled faces only. Features are pixels, as in the paper; precision and
+recall count frames with a face. The result is one HTML page with a figure, a table and frames.
 """
 
 import argparse
@@ -18,7 +17,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import cv2
 import numpy as np
@@ -31,6 +29,7 @@ from rich.table import Table
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.baselines.nearest import NearestNeighbour
 from onlooker.evaluation import Score
+from onlooker.experiments.options import at_least
 from onlooker.experiments.report.html import document, drawing, paragraphs, share, table
 from onlooker.recognition.drawing import annotated
 from onlooker.recognition.recognizer import FaceRecognizer
@@ -43,43 +42,148 @@ from onlooker.vision.pixels import PixelFeatures
 from onlooker.vision.quality import Gate
 from onlooker.vision.types import FaceBox, Frame, Pixels, Sighting
 
-ONLINE, NEAREST = "#0072B2", "#D55E00"  # Okabe-Ito: told apart by the colour-blind, and in print
+BANDWIDTH, CUTOFF, VERTICES = 0.025, 1e-8, 500
+"""The paper's heat parameter, and the cutoff at which it reports 95 % precision at 90 % recall."""
+LABELS = 4
+FRAMES = 640
+STILLS = 6
+"""Frames of each video that the report shows, at most."""
 WINDOW = 60
+"""Faces over which the recall in the figure is averaged."""
+ONLINE, NEAREST = "#0072B2", "#D55E00"  # Okabe and Ito: differ for the colour-blind and in print
 
+STORY = """\
+Real faces move past simulated cameras. Four faces of each person are labeled once, at the first
+camera; after that nothing is labeled. The learner names every face, and learns from it without
+its true name. It is compared with nearest neighbour, which knows the labeled faces only.
+
+precision: of the faces that got a name, how many got the right one; recall: of the faces of known
+people, how many got their name. Naming a stranger costs precision.
+"""
 CREDIT = """<p class="note">Everything stayed on this machine. This is not authentication. The
-faces are the ORL pictures of AT&amp;T Laboratories Cambridge, brought to life.</p>"""
+faces are the ORL pictures of AT&amp;T Laboratories Cambridge, animated.</p>"""
 HEADER = ("video", "method", "precision", "recall", "missed")
 
 
-class Watched(Protocol):
-    """What came of one video."""
+@dataclass
+class DemoVideo:
+    """The outcome of one scenario."""
+
+    name: str
+    frames: int = 0
+    detected: int = 0
+    """Frames with a detected face."""
+    online: Score = field(default_factory=Score)
+    nearest: Score = field(default_factory=Score)
+    vertices: int = 0
+    stills: list[Pixels] = field(default_factory=list)
+    """Some annotated frames."""
 
     @property
-    def name(self) -> str:
-        """V1, V2 or VO."""
-
-    @property
-    def online(self) -> Score:
-        """The learner."""
-
-    @property
-    def nearest(self) -> Score:
-        """Its rival."""
-
-    @property
-    def stills(self) -> list[Pixels]:
-        """Some frames as they were seen."""
+    def scores(self) -> tuple[tuple[str, Score], ...]:
+        """Each method with its score."""
+        return ("online learner", self.online), ("nearest neighbour", self.nearest)
 
 
-def write_report(path: Path, videos: Sequence[Watched], story: str) -> Path:
-    """The page, with everything inside it; returns its path."""
+class CachingDetector:
+    """A detector that caches its last result: labeling a picture and watching it detect once."""
+
+    def __init__(self, detect: Detector) -> None:
+        self._detect = detect
+        self._last: tuple[Pixels | None, tuple[FaceBox, ...]] = (None, ())
+
+    def __call__(self, pixels: Pixels) -> tuple[FaceBox, ...]:
+        """The boxes in a picture."""
+        if self._last[0] is not pixels:
+            self._last = (pixels, self._detect(pixels))
+        return self._last[1]
+
+
+class Comparison:
+    """The recognizer and nearest neighbour, taught by the same few labels."""
+
+    def __init__(self) -> None:
+        self.features = PixelFeatures()
+        kernel = HeatKernel(BANDWIDTH, CUTOFF, self.features.distance)
+        learner = OnlineHarmonicLearner(kernel, max_vertices=VERTICES, features=self.features.tag)
+        self.detect, self.baseline = CachingDetector(YuNet(320)), NearestNeighbour(kernel)
+        parts = FinderParts(self.detect, self.features, Gate())
+        self.recognizer = FaceRecognizer(learner, FaceFinder(parts=parts))
+        self.taught: Counter[str] = Counter()
+
+    def watch(
+        self, name: str, scenes: Iterator[tuple[Frame, Truth]], sink: AnnotatedVideo, *, label: bool
+    ) -> DemoVideo:
+        """Run one scenario; with `label`, the first faces of each person are only taught."""
+        video = DemoVideo(name)
+        for frame, truth in scenes:
+            video.frames += 1
+            boxes = self.detect(frame.pixels)
+            video.detected += bool(boxes)
+            if label and boxes and truth.person and self.taught[truth.person] < LABELS:
+                self.taught[truth.person] += 1
+                self.recognizer.teach(frame.pixels, boxes[0], truth.person)
+                self.baseline.teach(self.features(frame.pixels, boxes[0]), truth.person)
+                continue
+            sightings = self.recognizer.see(frame)
+            sink(frame, sightings)
+            self._count(video, frame, sightings, truth)
+            if len(video.stills) < STILLS and video.frames % (FRAMES // 7) == 0:
+                video.stills.append(annotated(frame, sightings))
+        video.vertices = len(self.recognizer.learner)
+        return video
+
+    def _count(
+        self, video: DemoVideo, frame: Frame, sightings: Sequence[Sighting], truth: Truth
+    ) -> None:
+        """The largest face counts; one that the quality gate refused counts as missed."""
+        if not sightings:
+            return
+        first = sightings[0]
+        online = None if first.answer is None else first.answer.label
+        vector = self.features(frame.pixels, first.box)
+        nearest = None if first.answer is None else self.baseline.predict(vector).label
+        video.online.count([online], truth.person)
+        video.nearest.count([nearest], truth.person)
+
+
+def run(folder: Path, *, seed: int, frames: int, console: Console) -> list[DemoVideo]:
+    """All three scenarios; annotated.mp4 shows them with boxes and names."""
+    videos = []
+    with AnnotatedVideo(folder / "annotated.mp4") as sink:
+        group, single = Comparison(), Comparison()
+        for name, comparison, label in (
+            ("V1", group, True),
+            ("V2", group, False),
+            ("VO", single, True),
+        ):
+            scenes = scenario(name, seed=seed, frames=frames)
+            shown = track(scenes, f"watching {name}", total=frames, console=console, transient=True)
+            videos.append(comparison.watch(name, iter(shown), sink, label=label))
+    return videos
+
+
+def terminal_table(videos: Sequence[DemoVideo]) -> Table:
+    """The outcome, for a terminal."""
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in ("video", "detected", "method", "precision", "recall", "missed"):
+        shown.add_column(head, justify="left" if head in ("video", "method") else "right")
+    for video in videos:
+        facts = (video.name, f"{video.detected / max(1, video.frames):.1%}")
+        for method, score in video.scores:
+            shown.add_row(
+                *facts, method, share(score.precision), share(score.recall), str(score.missed)
+            )
+            facts = ("", "")
+    return shown
+
+
+def write_report(path: Path, videos: Sequence[DemoVideo], story: str) -> Path:
+    """Write the page, which contains everything it shows; returns its path."""
     rows = [
         (video.name, method, share(score.precision), share(score.recall), str(score.missed))
         for video in videos
-        for method, score in (
-            ("online learner", video.online),
-            ("nearest neighbour", video.nearest),
-        )
+        for method, score in video.scores
     ]
     stills = [
         f"<h2>{html.escape(video.name)}</h2>" + "".join(map(_still, video.stills))
@@ -97,15 +201,13 @@ def _still(pixels: Pixels) -> str:
     return f'<img alt="a frame with a box around each face" src="data:image/jpeg;base64,{data}">'
 
 
-def _figure(videos: Sequence[Watched]) -> Figure:
+def _figure(videos: Sequence[DemoVideo]) -> Figure:
     """Recall along each video."""
     figure = Figure(figsize=(9, 2.8), layout="constrained")
     panels = figure.subplots(1, len(videos), sharey=True, squeeze=False)[0]
     for axes, video in zip(panels, videos, strict=True):
-        for score, colour, dash, name in (
-            (video.online, ONLINE, "-", "online learner"),
-            (video.nearest, NEAREST, "--", "nearest neighbour"),
-        ):
+        styles = ((ONLINE, "-"), (NEAREST, "--"))
+        for (name, score), (colour, dash) in zip(video.scores, styles, strict=True):
             if score.hits:
                 axes.plot(_smoothed(score.hits), dash, color=colour, label=name)
         axes.set(title=video.name, xlabel="faces of people we know", ylim=(-0.02, 1.02))
@@ -117,7 +219,7 @@ def _figure(videos: Sequence[Watched]) -> Figure:
 
 
 def _smoothed(hits: Sequence[bool]) -> list[float]:
-    """The share of hits among the last so many, as far as there are that many.
+    """The share of hits among the last WINDOW, or among all where there are fewer.
 
     >>> _smoothed([True, False, True])
     [1.0, 0.5, 0.6666666666666666]
@@ -128,152 +230,27 @@ def _smoothed(hits: Sequence[bool]) -> list[float]:
     return list(((sums[ends] - sums[begins]) / (ends - begins)).tolist())
 
 
-BANDWIDTH, CUTOFF, VERTICES = 0.025, 1e-8, 500
-"""The paper's heat parameter, and the cutoff at which it reports 95 % precision at 90 % recall."""
-LABELS = 4
-FRAMES = 640
-STORY = """\
-Real faces walk past simulated cameras. Four faces of each person are labeled once, at the first
-camera; from then on nobody says a word. The learner names every face, and learns from it without
-being told the truth. Nearest neighbour is the paper's rival: it knows the labeled faces only.
-
-precision: of the faces that got a name, how many got the right one; recall: of the people we know,
-how many faces got their name. Naming a stranger costs precision.
-"""
-
-
-@dataclass
-class Video:
-    """What came of one scenario."""
-
-    name: str
-    frames: int = 0
-    detected: int = 0
-    online: Score = field(default_factory=Score)
-    nearest: Score = field(default_factory=Score)
-    vertices: int = 0
-    stills: list[Pixels] = field(default_factory=list)
-
-
-class Once:
-    """A detector that remembers the last picture: labeling it and watching it take one look."""
-
-    def __init__(self, detect: Detector) -> None:
-        self._detect = detect
-        self._last: tuple[Pixels | None, tuple[FaceBox, ...]] = (None, ())
-
-    def __call__(self, pixels: Pixels) -> tuple[FaceBox, ...]:
-        """The boxes in a picture."""
-        if self._last[0] is not pixels:
-            self._last = (pixels, self._detect(pixels))
-        return self._last[1]
-
-
-class Watcher:
-    """The recognizer and its rival, taught by the same few labels."""
-
-    def __init__(self) -> None:
-        self.features = PixelFeatures()
-        kernel = HeatKernel(BANDWIDTH, CUTOFF, self.features.distance)
-        learner = OnlineHarmonicLearner(kernel, max_vertices=VERTICES, features=self.features.tag)
-        self.detect, self.rival = Once(YuNet(320)), NearestNeighbour(kernel)
-        parts = FinderParts(self.detect, self.features, Gate())
-        self.recognizer = FaceRecognizer(learner, FaceFinder(parts=parts))
-        self.taught: Counter[str] = Counter()
-
-    def watch(
-        self, name: str, scenes: Iterator[tuple[Frame, Truth]], sink: AnnotatedVideo, *, label: bool
-    ) -> Video:
-        """One scenario; the first faces of each person are labeled on request, and not counted."""
-        video = Video(name)
-        for frame, truth in scenes:
-            video.frames += 1
-            boxes = self.detect(frame.pixels)
-            video.detected += bool(boxes)
-            if label and boxes and truth.person and self.taught[truth.person] < LABELS:
-                self.taught[truth.person] += 1
-                self.recognizer.teach(frame.pixels, boxes[0], truth.person)
-                self.rival.teach(self.features(frame.pixels, boxes[0]), truth.person)
-                continue
-            sightings = self.recognizer.see(frame)
-            sink(frame, sightings)
-            self._judge(video, frame, sightings, truth)
-            if len(video.stills) < 6 and video.frames % (FRAMES // 7) == 0:
-                video.stills.append(annotated(frame, sightings))
-        video.vertices = len(self.recognizer.learner)
-        return video
-
-    def _judge(
-        self, video: Video, frame: Frame, sightings: Sequence[Sighting], truth: Truth
-    ) -> None:
-        """The largest face counts; one the gate refused counts as missed."""
-        if not sightings:
-            return
-        first = sightings[0]
-        said = None if first.answer is None else first.answer.label
-        vector = self.features(frame.pixels, first.box)
-        guess = None if first.answer is None else self.rival.predict(vector).label
-        video.online.count([said], truth.person)
-        video.nearest.count([guess], truth.person)
-
-
-def run(folder: Path, *, seed: int, frames: int, console: Console) -> list[Video]:
-    """All three scenarios; annotated.mp4 shows them as they were seen."""
-    videos = []
-    with AnnotatedVideo(folder / "annotated.mp4") as sink:
-        walkers, alone = Watcher(), Watcher()
-        for name, watcher, label in (
-            ("V1", walkers, True),
-            ("V2", walkers, False),
-            ("VO", alone, True),
-        ):
-            scenes = scenario(name, seed=seed, frames=frames)
-            shown = track(scenes, f"watching {name}", total=frames, console=console, transient=True)
-            videos.append(watcher.watch(name, iter(shown), sink, label=label))
-    return videos
-
-
-def terminal_table(videos: Sequence[Video]) -> Table:
-    """The outcome for people."""
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for head in ("video", "detected", "method", "precision", "recall", "missed"):
-        shown.add_column(head, justify="left" if head in ("video", "method") else "right")
-    for video in videos:
-        for method, score in (
-            ("online learner", video.online),
-            ("nearest neighbour", video.nearest),
-        ):
-            first = method == "online learner"
-            shown.add_row(
-                video.name if first else "",
-                f"{video.detected / max(1, video.frames):.1%}" if first else "",
-                method,
-                share(score.precision),
-                share(score.recall),
-                str(score.missed),
-            )
-    return shown
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    """Simulate, label, watch, compare, report."""
+    """Simulate, label, watch, compare and report: exit code 0, or 130 after Ctrl-C."""
     command = argparse.ArgumentParser(
         prog="python -m onlooker.experiments.demo",
         description="Real faces past simulated cameras, named by a learner with four labels each.",
         epilog="example: python -m onlooker.experiments.demo --seed 1 --frames 960",
     )
-    command.add_argument("--seed", type=int, default=0, help="another cast, other light")
-    command.add_argument("--frames", type=int, default=FRAMES, help="of each of the three videos")
+    command.add_argument(
+        "--seed", type=at_least(0), default=0, help="chooses the people and the light"
+    )
+    command.add_argument(
+        "--frames", type=at_least(1), default=FRAMES, help="of each of the three videos"
+    )
     command.add_argument("--folder", type=Path, default=Path("demo"), help="where results go")
     arguments = command.parse_args(argv)
-    arguments.folder.mkdir(parents=True, exist_ok=True)
+    folder = arguments.folder
+    folder.mkdir(parents=True, exist_ok=True)
     print(STORY, flush=True)
     try:
         videos = run(
-            arguments.folder,
-            seed=arguments.seed,
-            frames=arguments.frames,
-            console=Console(stderr=True),
+            folder, seed=arguments.seed, frames=arguments.frames, console=Console(stderr=True)
         )
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
@@ -281,8 +258,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Console().print(terminal_table(videos))
     strangers = sum(video.online.strangers_named for video in videos)
     print(f"strangers that were given a name: {strangers}")
-    report = write_report(arguments.folder / "report.html", videos, STORY)
-    print(f"report: {report}\nvideo: {arguments.folder / 'annotated.mp4'} (one file per camera)")
+    report = write_report(folder / "report.html", videos, STORY)
+    print(f"report: {report}\nvideo: {folder / 'annotated.mp4'} (one file per camera)")
     return 0
 
 

@@ -1,6 +1,6 @@
-"""Kinds of arguments that the experiments' commands share: wrong ones are refused at once.
+"""Types of command-line arguments: a wrong one is refused before the experiment runs.
 
-A run may take minutes; it must not end with "no such folder".
+A run may take minutes, and must not end with "no such folder".
 """
 
 import argparse
@@ -12,7 +12,7 @@ from onlooker.experiments.report.plots import FORMATS
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """Whole numbers that are not below the least.
+    """A type for whole numbers of at least `least`.
 
     >>> at_least(1)("300")
     300
@@ -48,7 +48,7 @@ def output_file(text: str) -> Path:
 
 
 def figure_file(text: str) -> Path:
-    """A file that can be written, with the ending of a format we draw.
+    """A file that can be written, with the suffix of a format that we draw.
 
     >>> figure_file("digits.svg").suffix
     '.svg'

@@ -1,4 +1,4 @@
-"""Many independent jobs on all cores, with a progress bar when somebody is watching."""
+"""Independent jobs on all cores, with a progress bar on a terminal."""
 
 import multiprocessing
 import os
@@ -15,13 +15,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 Engine = Callable[[Callable[[Any], Any], Sequence[Any], Callable[[], object]], list[Any]]
-"""Runs a function on jobs, dear ones first, and tells of each that is done: results in order."""
+"""Runs a function on jobs in order, and calls back after each; returns the results in order."""
 _engine: ContextVar[Engine | None] = ContextVar("engine", default=None)
 
 ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
 )
-"""For the workers: a process per core leaves no core for a second thread of linear algebra."""
+"""For the workers: with a process per core, more threads of linear algebra only compete."""
 
 
 def spread(
@@ -31,12 +31,12 @@ def spread(
     what: str,
     cost: Callable[[Job], float],
 ) -> list[Result]:
-    """The result of each job, in the order of the jobs; dear ones are started first.
+    """The result of each job, in the order of the jobs; the most expensive are started first.
 
-    Worker processes are spawned, not forked: a linear algebra library reads how many threads it
-    may use once, when it is loaded. Progress goes to stderr, and only when that is a terminal.
+    Worker processes are spawned, not forked: a linear algebra library reads the number of threads
+    it may use once, when it is loaded. Progress goes to stderr, and only when that is a terminal.
     """
-    if len(jobs) == 1:  # a process more would only cost its start
+    if len(jobs) == 1:  # another process would only cost its start
         return [work(jobs[0])]
     by_cost = sorted(range(len(jobs)), key=lambda place: -cost(jobs[place]))
     engine = _engine.get()
@@ -50,7 +50,7 @@ def spread(
     with (
         _environment(ONE_THREAD),
         ProcessPoolExecutor(
-            workers, multiprocessing.get_context("spawn"), initializer=_end_without_a_word
+            workers, multiprocessing.get_context("spawn"), initializer=_ignore_python_interrupts
         ) as pool,
         _progress_bar() as progress,
     ):
@@ -58,7 +58,7 @@ def spread(
         futures = {place: pool.submit(work, jobs[place]) for place in by_cost}
         try:
             for future in as_completed(futures.values()):
-                future.result()  # the first failure ends it all
+                future.result()  # the first failure ends all jobs
                 progress.advance(task)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -89,8 +89,8 @@ def _progress_bar() -> Progress:
     )
 
 
-def _end_without_a_word() -> None:
-    """Ctrl-C reaches the workers too; one traceback, the parent's, would be one too many."""
+def _ignore_python_interrupts() -> None:
+    """Ctrl-C reaches the workers too: they end without printing a traceback each."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -17,12 +17,12 @@ from onlooker.core.errors import BadValue
 MANIFEST = "manifest.csv"
 COLUMNS = ("set", "camera", "person", "frame", "path")
 SHOWN = 100
-"""Problems of a manifest that are listed; the rest are counted."""
+"""The most problems that an error lists; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One frame: which recording it belongs to, who is in it, and where it lies."""
+    """One frame: the recording it belongs to, who is in it, and its file."""
 
     set: str
     camera: str
@@ -33,12 +33,12 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """All pictures of a folder in the order of its manifest."""
+    """All pictures of a folder, in the order of its manifest."""
 
     name: str
     pictures: tuple[Picture, ...]
     digest: str
-    """Of the manifest, and of the size and age of every picture: whether results belong here."""
+    """Of the manifest, and of the size and time of every picture: cached results depend on it."""
 
     @property
     def recordings(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class Dataset:
 
 
 def read_dataset(folder: str | Path) -> Dataset:
-    """Read and check a dataset; one error lists all that is wrong with it."""
+    """Read and check a dataset; one error lists all its problems."""
     folder = Path(folder)
     manifest = folder / MANIFEST
     try:
@@ -102,7 +102,7 @@ def refuse(what: object, problems: Sequence[str]) -> None:
 
 
 def _wrong_columns(content: bytes) -> tuple[list[str], list[str]]:
-    """What is missing, and what nobody knows."""
+    """Missing columns, then unknown and repeated ones."""
     first = content.decode("utf-8-sig").splitlines()[:1]
     header = next(csv.reader(first), [])
     return (
@@ -129,7 +129,7 @@ def _problems(folder: Path, rows: Sequence[dict[str, str]]) -> Iterator[str]:
         path = PurePosixPath(row["path"])
         if path.is_absolute() or ".." in path.parts or not row["path"]:
             yield f"{where}: the path {row['path']!r} does not lie in the folder"
-        elif not os.path.isfile(folder / path):  # False where the system refuses the name
+        elif not os.path.isfile(folder / path):  # False where the operating system refuses the name
             yield f"{where}: there is no picture {row['path']}"
     yield from _repeated(rows)
 

@@ -1,8 +1,8 @@
-"""The simulated cameras as a dataset on disk, made once for each seed and then kept.
+"""The simulated cameras as a dataset on disk, made once for each seed and then cached.
 
-The set "V1+V2" has the first camera and then the second, because what was learned at the one is
-used at the other; "VO" has three places, a camera each; "strangers" are everybody who is not among
-the eight of V1, a picture each.
+The set "V1+V2" has the first camera and then the second, because what was learned at the first is
+used at the second; "VO" has three places, a camera each; "strangers" are all people who are not
+among the eight of V1, a picture each.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from onlooker.vision.types import Frame
 Scene = tuple[Frame, Truth]
 
 MAKERS = (orl, morphing, scenery, filming, scenarios)
-"""The modules that decide what the pictures show."""
+"""The modules that the content of the pictures depends on."""
 
 
 def simulated_datasets(seeds: int, *, frames: int | None = None) -> tuple[Path, ...]:
@@ -51,11 +51,11 @@ def simulated_dataset(
     """The folder of the dataset of a seed, made first unless it is there already.
 
     frames: of each of the three films; 960 unless given.
-    folder: where such datasets are kept, in the user's cache unless given.
-    quiet: whether to do without a progress bar.
+    folder: where such datasets are stored, in the user's cache unless given.
+    quiet: no progress bar.
 
-    Other code that makes the pictures gives another folder: nothing stale is used. A dataset gets
-    its name when it is complete, so an interrupted run leaves nothing that could be taken for one.
+    The folder's name depends on the code that makes the pictures: nothing stale is used. A dataset
+    is moved to its name when it is complete, so an interrupted run leaves none that is incomplete.
     """
     place = (folder or _cache()) / _key(seed, frames)
     if not place.exists():
@@ -64,7 +64,7 @@ def simulated_dataset(
 
 
 def write_simulated(folder: Path, *, seed: int = 0, frames: int | None = None) -> Path:
-    """The same in a folder of one's own, which must be new or empty."""
+    """The same in a given folder, which must be new or empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadValue(f"{folder} is not an empty folder; name one that is not there yet")
     _make(folder, seed, frames)
@@ -72,7 +72,7 @@ def write_simulated(folder: Path, *, seed: int = 0, frames: int | None = None) -
 
 
 def _make(place: Path, seed: int, frames: int | None, *, quiet: bool = False) -> None:
-    """Beside its place first, under another name; whoever else was faster is right, too."""
+    """Write it beside its place, then move it; if another process was faster, use its result."""
     as_number("seed", seed, least=0, whole=True)
     sets = {
         "V1+V2": chain(*(scenario(name, seed=seed, frames=frames) for name in ("V1", "V2"))),

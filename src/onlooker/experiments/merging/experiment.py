@@ -38,8 +38,8 @@ Scene = tuple[str, str, str, str]
 """Set, camera, method and deal."""
 LEARNED = 0.75
 """The share of a stream that is learned from; the rest is held out."""
-NAMED_AT_MOST = 300
-"""At most so many held-out frames are named, spread evenly: large views answer slowly."""
+NAMED_FRAMES = 300
+"""The most held-out frames that are named, evenly spread: large learners answer slowly."""
 PRECISION = 0.995
 ONE, SMALL = "one learner", "in one budget"
 QUANTIZERS: dict[str, ClosestPair | Doubling] = {
@@ -50,7 +50,7 @@ QUANTIZERS: dict[str, ClosestPair | Doubling] = {
 
 @dataclass(frozen=True, slots=True)
 class MergingJob:
-    """One stream, dealt in one way."""
+    """One stream, divided among the sites in one way."""
 
     trial: Trial
     deal: str
@@ -58,7 +58,7 @@ class MergingJob:
 
 @dataclass(frozen=True, slots=True)
 class MergingRow:
-    """One learner on what was held out: the one that saw everything, or a merged view."""
+    """One learner on the held-out frames: the one that saw everything, or a merged one."""
 
     dataset: str
     set: str
@@ -68,7 +68,7 @@ class MergingRow:
     """online or online-doubling."""
     deal: str
     learner: str
-    """The one learner, or the order in which sites were united, or merged in its budget."""
+    """The one learner, or the order in which the sites were united, or merged in its budget."""
     cutoff: float
     bandwidth: float
     seed: int
@@ -79,13 +79,13 @@ class MergingRow:
     labels: int
     vertices: int
     examples: int
-    """What its vertices stand for."""
+    """The examples that its vertices represent."""
     frames: int
-    """Held out, with a face."""
+    """Held-out frames with a face."""
     precision: float | None
     recall: float | None
     careful_recall: float
-    """The most recall at PRECISION or better, over all values of min_score."""
+    """The most recall with at least PRECISION, over all values of min_score."""
 
 
 def merging(setup: Setup) -> tuple[Section, list[MergingRow]]:
@@ -112,7 +112,7 @@ def measure(job: MergingJob) -> list[MergingRow]:
     trial = job.trial
     dataset, steps = first_camera(trial)
     begun = int(LEARNED * len(steps))
-    held_out = steps[begun :: -(-(len(steps) - begun) // NAMED_AT_MOST)]
+    held_out = steps[begun :: -(-(len(steps) - begun) // NAMED_FRAMES)]
 
     def make() -> OnlineHarmonicLearner:
         return OnlineHarmonicLearner(
@@ -126,7 +126,7 @@ def measure(job: MergingJob) -> list[MergingRow]:
     learners |= {order: merge(make, sites) for order, merge in MERGES.items()}
     said: dict[bytes, list[Named]] = {}
     for learner in learners.values():
-        if _digest(learner) not in said:  # orders often agree, and large views answer slowly
+        if _digest(learner) not in said:  # orders often agree, and large learners answer slowly
             said[_digest(learner)] = answers(learner, held_out)
     return [
         _row(job, dataset, which, learner, held_out[0].camera, said[_digest(learner)])
@@ -135,7 +135,7 @@ def measure(job: MergingJob) -> list[MergingRow]:
 
 
 def _digest(learner: OnlineHarmonicLearner) -> bytes:
-    """The same for learners with the same vertices of the same ages, which answer alike."""
+    """Equal for learners with equal vertices in the same order, which give the same answers."""
     state = learner.state()
     digest = hashlib.blake2b(repr((state.names, state.radius)).encode())
     for column in (state.ids, state.vectors, state.multiplicities, state.labels):
@@ -144,7 +144,7 @@ def _digest(learner: OnlineHarmonicLearner) -> bytes:
 
 
 def first_camera(trial: Trial) -> tuple[str, list[Step]]:
-    """The dataset's name, and what is seen where the labels are given."""
+    """The dataset's name, and the steps of the camera at which labels are given."""
     dataset, recording, crowd = material(
         trial.folder, trial.set, trial.finder, trial.protocol.strangers
     )
@@ -184,7 +184,7 @@ def by_scene(rows: Iterable[MergingRow]) -> dict[Scene, list[MergingRow]]:
 
 
 def best(rows: Iterable[MergingRow], learner: str) -> tuple[float, float]:
-    """Recall and cutoff of a learner where its mean over the seeds is best; tight ones first."""
+    """The best mean recall over the seeds, and its cutoff; the tighter one on a tie."""
     found: dict[float, list[float]] = {}
     for row in rows:
         if row.learner == learner:
@@ -193,7 +193,7 @@ def best(rows: Iterable[MergingRow], learner: str) -> tuple[float, float]:
 
 
 def compared(rows: Sequence[MergingRow]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """A line a scene and learner, with what it lacks to the one that saw everything."""
+    """A row for each scene and learner, with its difference to the one that saw everything."""
     header = (
         "set", "camera", "method", "sites", "learner", "n_g", "vertices", "cutoff",
         "recall", "against one", "least favourable",
@@ -213,7 +213,7 @@ def compared(rows: Sequence[MergingRow]) -> tuple[tuple[str, ...], list[tuple[st
 
 
 def points(rows: Iterable[MergingRow]) -> list[RecallPoint]:
-    """For the figure."""
+    """The points of the figure."""
     return [
         RecallPoint(f"{row.set}, {row.camera}\n{row.method}, {row.deal}", row.learner, row.cutoff,
               row.careful_recall)
@@ -222,7 +222,7 @@ def points(rows: Iterable[MergingRow]) -> list[RecallPoint]:
 
 
 def finding(rows: Sequence[MergingRow]) -> str:
-    """The two promises: against one learner, and between orders; and what plain merging does."""
+    """The differences to one learner and between orders, for unions and for plain merging."""
     scenes = list(by_scene(rows).values())
     lacks = {
         learner: min(best(some, learner)[0] - best(some, ONE)[0] for some in scenes)
@@ -238,13 +238,13 @@ def finding(rows: Sequence[MergingRow]) -> str:
 
 
 def _apart(scenes: Iterable[Sequence[MergingRow]], orders: Iterable[str]) -> float:
-    """Points between the best and the worst order, in the scene where they differ most."""
+    """Percentage points between the best and the worst order, where they differ most."""
     recalls = [[best(some, order)[0] for order in orders] for some in scenes]
     return 100 * max(max(some) - min(some) for some in recalls)
 
 
 def _gaps(rows: Sequence[MergingRow], learner: str) -> list[float]:
-    """Against the one learner at the same cutoff, mean over the seeds."""
+    """Differences to the one learner at the same cutoff, means over the seeds."""
     gaps: dict[float, list[float]] = {}
     whole = {(row.cutoff, row.seed): row.careful_recall for row in rows if row.learner == ONE}
     for row in rows:

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from onlooker.experiments.report.plots import GREY, STYLE
 
 COLUMNS = 3
-# Okabe and Ito's colours; orders share one, since they should lie on each other.
-LOOKS = {
+# Okabe and Ito's colours; orders share one, since their curves should coincide.
+LEARNER_STYLES = {
     "one learner": ("black", "o", "-"),
     "in order": ("#0072B2", "v", "--"),
     "reversed": ("#0072B2", "^", ":"),
@@ -34,7 +34,7 @@ class RecallPoint(NamedTuple):
 
 
 def recall_over_cutoffs(points: Sequence[RecallPoint]) -> Figure:
-    """One panel a scene, one line a learner, means over the seeds."""
+    """One panel for each scene, one line for each learner, means over the seeds."""
     scenes = list(dict.fromkeys(point.scene for point in points))
     lines = -(-len(scenes) // COLUMNS)
     with matplotlib.rc_context(STYLE):
@@ -43,7 +43,7 @@ def recall_over_cutoffs(points: Sequence[RecallPoint]) -> Figure:
         for axes in grid.flat[len(scenes) :]:
             axes.set_axis_off()
         for axes, scene in zip(grid.flat, scenes, strict=False):
-            for learner, (colour, marker, dash) in LOOKS.items():
+            for learner, (colour, marker, dash) in LEARNER_STYLES.items():
                 recalls: dict[float, list[float]] = {}
                 for point in points:
                     if (point.scene, point.learner) == (scene, learner):

@@ -1,10 +1,10 @@
-"""Eight sites and one learner that saw everything: who sees which face, and who joins whom.
+"""Eight simulated sites and one learner that saw everything: who sees which face, and merging.
 
 The first three quarters of a camera's stream are learned, the rest is held out. The learning part
-is dealt to the sites: `segments` are eighths of the time, `turns` are runs dealt one after the
-other; there, a site is told each person's name once, at the first face it meets. `shared` are
-segments whose sites all know the labels of the protocol. The one learner sees the same faces with
-the same labels, each once, in order of time. Everybody keeps the newest faces they refused.
+is divided among the sites: `segments` are eighths of the time, `turns` are runs given to the sites
+in turn; in both, a site gets one label for each person, at the first face it sees. `shared` are
+segments whose sites all have the labels of the protocol. The one learner sees the same faces with
+the same labels, each once, in order of time. Every site stores the newest faces it refused.
 """
 
 from collections import deque
@@ -29,25 +29,25 @@ EVERYWHERE = -1
 Dealt = tuple[int, Step]
 Make = Callable[[], OnlineHarmonicLearner]
 Named = tuple[tuple[tuple[str | None, float], ...], str | None]
-"""What the faces of a frame were called and with which score, and who it was."""
+"""The name and score given to each face of a frame, and its true person."""
 
 
 def dealt(steps: Sequence[Step], deal: str, sites: int = SITES) -> list[Dealt]:
-    """Every step with its site, in order of time; labels as that deal has them."""
+    """Every step with its site, in order of time, and labeled as the deal says."""
     if deal == "shared":
         labeled = [(EVERYWHERE, step) for step in steps if step.labeled]
         return labeled + _segments([step for step in steps if not step.labeled], sites)
     if deal == "segments":
-        return _told_once(_segments(steps, sites))
-    return _told_once([(at // RUN % sites, step) for at, step in enumerate(steps)])
+        return _labeled_once(_segments(steps, sites))
+    return _labeled_once([(at // RUN % sites, step) for at, step in enumerate(steps)])
 
 
 def _segments(steps: Sequence[Step], sites: int) -> list[Dealt]:
     return [(at * sites // len(steps), step) for at, step in enumerate(steps)]
 
 
-def _told_once(some: Iterable[Dealt]) -> list[Dealt]:
-    """At each site the first usable face of each person who has a name is labeled, no other."""
+def _labeled_once(some: Iterable[Dealt]) -> list[Dealt]:
+    """At each site the first usable face of each known person is labeled, no other."""
     labeled: set[tuple[int, str]] = set()
     marked = []
     for site, step in some:
@@ -60,7 +60,7 @@ def _told_once(some: Iterable[Dealt]) -> list[Dealt]:
 
 
 class SimulatedSite:
-    """A learner that keeps the newest examples it refused."""
+    """A learner that stores the newest examples it refused."""
 
     def __init__(self, learner: OnlineHarmonicLearner) -> None:
         self.learner = learner
@@ -71,7 +71,7 @@ class SimulatedSite:
         self.learner.teach(x, name)
 
     def observe(self, x: NDArray[np.float32]) -> Prediction:
-        """Name a face, and learn from it or put it aside."""
+        """Name a face, and learn from it or store it as refused."""
         answer = self.learner.observe(x)
         if answer.label is None:
             self.refused.append(x)
@@ -79,7 +79,7 @@ class SimulatedSite:
 
 
 def learned(make: Make, some: Sequence[Dealt], sites: int = SITES) -> list[UnionSummary]:
-    """The learner that saw everything, and after it those of the sites."""
+    """The learner that saw everything, followed by those of the sites."""
     parts = [[step for site, step in some if site in (which, EVERYWHERE)] for which in range(sites)]
     summaries = []
     for part in ([step for _, step in some], *parts):
@@ -89,7 +89,7 @@ def learned(make: Make, some: Sequence[Dealt], sites: int = SITES) -> list[Union
     return summaries
 
 
-# ---- joining
+# ---- merging
 
 
 def chain(parts: Sequence[UnionSummary]) -> UnionSummary:
@@ -116,7 +116,7 @@ UNIONS: dict[str, Callable[[Sequence[UnionSummary]], UnionSummary]] = {
 
 
 def merged_chain(make: Make, parts: Sequence[UnionSummary]) -> OnlineHarmonicLearner:
-    """Plain merging, one after the other into a new view; what was refused stays refused."""
+    """Plain merging, one after the other into a new learner; refused examples are not used."""
     view = make()
     for part in parts:
         view.merge(part.learner)
@@ -140,11 +140,11 @@ MERGES: dict[str, Callable[[Make, Sequence[UnionSummary]], OnlineHarmonicLearner
 }
 
 
-# ---- asking
+# ---- naming what was held out
 
 
 def answers(learner: OnlineHarmonicLearner, steps: Sequence[Step]) -> list[Named]:
-    """What it calls the faces of every frame that has one; it learns nothing."""
+    """Its names for the faces of every frame that has one; it learns nothing."""
     return [
         (tuple(_name(learner, x) for x in step.faces), step.person) for step in steps if step.faces
     ]
@@ -176,7 +176,7 @@ def recall_at(said: Sequence[Named], precision: float) -> float:
     """
     wrong = {share for names, truth in said for name, share in names if name != truth}
     found = 0.0
-    for least in {0.0, *wrong}:  # only what takes a wrong name away makes anybody more precise
+    for least in {0.0, *wrong}:  # only removing a wrong name raises the precision
         score = judged(said, least)
         if score.precision is not None and score.precision >= precision:
             found = max(found, score.recall or 0.0)

@@ -1,7 +1,7 @@
-"""Rows summed up over seeds: the points of the curves, and where to operate (Section 4.2).
+"""Rows averaged over seeds: the points of the curves, and the operating points (Section 4.2).
 
-A curve is one method at one camera over its cutoffs. Methods are compared where they are equally
-careful, each at the cutoff that suits it best: recall at a given precision.
+A curve is one method at one camera over its cutoffs. Methods are compared at equal precision, each
+at the cutoff that suits it best: recall at a given precision.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from onlooker.core.errors import BadValue
 from onlooker.experiments.paper.trial import TrialRow
 from onlooker.experiments.report.html import share
 
-CAREFUL = 0.995
+DEFAULT_PRECISION = 0.995
 """The precision at which methods are compared unless another is given."""
 
 HEADER = (
@@ -21,11 +21,11 @@ HEADER = (
     "missed / nearest's", "contamination", "strangers named", "ms per frame", "detection rate",
 )  # fmt: skip
 WORDS = 4
-"""How many columns of the header are words; the others are numbers."""
+"""The number of columns of the header that are text; the others are numbers."""
 
 
 class Scene(NamedTuple):
-    """What methods must have in common to be compared."""
+    """What rows must have in common for their methods to be compared."""
 
     set: str
     camera: str
@@ -35,7 +35,7 @@ class Scene(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """One method at one cutoff on one camera: means, least and most over the seeds."""
+    """One method at one cutoff on one camera: means, minima and maxima over the seeds."""
 
     set: str
     camera: str
@@ -50,7 +50,7 @@ class CurvePoint:
     precision_low: float | None
     precision_high: float | None
     recall: float | None
-    """None where nobody who is known was in front of the camera."""
+    """None where no known person was in front of the camera."""
     recall_low: float | None
     recall_high: float | None
     contamination: float | None
@@ -67,7 +67,7 @@ class CurvePoint:
 
     @property
     def missed(self) -> float | None:
-        """The share of known people's frames that were not named right."""
+        """The share of the frames of known people that were not named right."""
         return None if self.recall is None else 1 - self.recall
 
 
@@ -75,7 +75,7 @@ def summarise(rows: Iterable[TrialRow]) -> list[CurvePoint]:
     """A point for each set, camera, method, features, cutoff, n_g and number of strangers.
 
     They come in the order in which they first appear. A seed that named nothing has no precision:
-    it is left out of that mean, and is neither 0 nor 1; it does count in the recall.
+    it is left out of that mean, counting neither as 0 nor as 1; it does count in the recall.
     """
     groups: dict[tuple[object, ...], list[TrialRow]] = {}
     for row in rows:
@@ -106,7 +106,7 @@ def _point(group: Sequence[TrialRow]) -> CurvePoint:
 
 
 def _spread(values: Iterable[float | None]) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Mean, least and most of the values that exist.
+    """Mean, minimum and maximum of the values that exist.
 
     >>> _spread([0.5, None, 1.0])
     (0.75, 0.5, 1.0)
@@ -157,7 +157,7 @@ def best_at(points: Iterable[CurvePoint], precision: float) -> CurvePoint | None
 
 
 def operating_points(
-    rows: Iterable[TrialRow], precision: float = CAREFUL
+    rows: Iterable[TrialRow], precision: float = DEFAULT_PRECISION
 ) -> tuple[tuple[str, ...], list[list[str]]]:
     """A table of every method on every camera, each at its own `best_at` that precision.
 

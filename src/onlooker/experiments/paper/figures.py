@@ -38,14 +38,14 @@ from onlooker.experiments.report.plots import COLOURS, GREY, STYLE
 
 WIDTH = 7.2
 COLUMNS = 3
-INTERESTING = 0.5
-"""Precision below this is not shown, unless a method never does better."""
-ROOM = 0.025
-"""How far an axis goes on beyond its ends, as a share of its length: markers there are whole."""
+LEAST_PRECISION = 0.5
+"""Precision below this is not shown, unless it is the best of some method."""
+MARGIN = 0.025
+"""How far an axis extends beyond its ends, as a share of its length: markers there are not cut."""
 
 
 class MethodStyle(NamedTuple):
-    """How a method is called and drawn."""
+    """The name, colour, marker and dash of a method."""
 
     name: str
     colour: str
@@ -70,7 +70,7 @@ METHOD_STYLES = {
     "label-spreading": MethodStyle("label spreading", SKY, "d", (0, (4, 1.5, 1, 1.5, 1, 1.5))),
 }
 
-MOST_BY = 200
+PAPER_SIZE = 200
 """Representative vertices that bring most of the recall, according to the paper."""
 
 BLUE, VERMILLION = COLOURS["closest pair"], COLOURS["doubling"]
@@ -92,7 +92,7 @@ LEGEND: dict[str, Any] = {
 
 
 def style_of(method: str) -> MethodStyle:
-    """The look of a method; one that is not known is grey, and called what it is called."""
+    """The style of a method; an unknown one is grey, with its own name."""
     return METHOD_STYLES.get(method) or MethodStyle(method.replace("$", r"\$"), "#999999", ".")
 
 
@@ -110,10 +110,10 @@ def precision_recall(rows: Iterable[TrialRow]) -> Figure:
                 drawn = [each for each in curve if None not in (each.recall, each.precision)]
                 _draw_method(axes, method, drawn, "recall", "precision")
             axes.set(xlabel="recall", xlim=_ends(points, "recall", 0.0))
-            axes.set(ylabel="precision", ylim=_ends(points, "precision", INTERESTING))
+            axes.set(ylabel="precision", ylim=_ends(points, "precision", LEAST_PRECISION))
             axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
             axes.set_title(title(scene, scenes), parse_math=False)
-            _say_if_empty(axes, "points")
+            _mark_if_empty(axes, "points")
         _finish(figure, cells[0][len(scenes) :], points)
     return figure
 
@@ -123,14 +123,17 @@ def over_cutoffs(rows: Iterable[TrialRow]) -> Figure:
     points = with_one_n_g(summarise(rows))
     with matplotlib.rc_context(STYLE):
         scenes = by_scene(points)
-        figure, cells = _sheet(len(scenes), 1.6, storeys=2)
+        figure, cells = _sheet(len(scenes), 1.6, stacked=2)
         for above, below, (scene, group) in zip(*cells, scenes.items(), strict=False):
-            for axes, what, least in ((above, "recall", 0.0), (below, "precision", INTERESTING)):
+            for axes, what, least in (
+                (above, "recall", 0.0),
+                (below, "precision", LEAST_PRECISION),
+            ):
                 for method, curve in by_method(group).items():
                     drawn = [each for each in curve if getattr(each, what) is not None]
                     _draw_method(axes, method, drawn, "cutoff", what)
                 axes.set(ylabel=what, ylim=_ends(points, what, least))
-                _say_if_empty(axes, what)
+                _mark_if_empty(axes, what)
                 _cutoff_axis(axes, [each.cutoff for each in points])
             above.tick_params(labelbottom=False)
             above.set_title(title(scene, scenes), parse_math=False)
@@ -156,21 +159,21 @@ def by_size(
         recall, time = figure.subplots(1, 2)
         _draw_recall(recall, chosen)
         _draw_time(time, chosen, literal)
-        largest = max(1.5 * MOST_BY, *(row.n_g for row in chosen), *literal)
+        largest = max(1.5 * PAPER_SIZE, *(row.n_g for row in chosen), *literal)
         for axes in (recall, time):
             axes.set_xlim(0, 1.04 * largest)
             axes.set_xlabel("representative vertices kept, $n_g$")
-            axes.axvline(MOST_BY, color=GREY, lw=0.7, zorder=1)
+            axes.axvline(PAPER_SIZE, color=GREY, lw=0.7, zorder=1)
         figure.legend(
             *recall.get_legend_handles_labels(), loc="outside lower left", ncols=2, **LEGEND
         )
         figure.legend(*time.get_legend_handles_labels(), loc="outside lower right", **LEGEND)
-        figure.draw_without_rendering()  # ticks are made now, in our style
+        figure.draw_without_rendering()  # creates the ticks now, in our style
     return figure
 
 
 def title(scene: Scene, among: Iterable[Scene]) -> str:
-    """Set and camera, and whatever else tells the scene from the others.
+    """Set and camera, and whatever else distinguishes the scene from the others.
 
     >>> here = Scene("VO", "couch", "pixels", 0)
     >>> title(here, [here, Scene("VO", "couch", "pixels", 90)])
@@ -188,18 +191,18 @@ def _columns(panels: int) -> int:
     return min(panels, 2 if panels == 4 else COLUMNS)
 
 
-def _sheet(panels: int, height: float, *, storeys: int = 1) -> tuple[Figure, list[list[Axes]]]:
-    """A figure with a pile of axes for each panel: a list for each storey, longer if cells stay."""
+def _sheet(panels: int, height: float, *, stacked: int = 1) -> tuple[Figure, list[list[Axes]]]:
+    """A figure with stacked axes for each panel: a list for each level, longer if cells stay."""
     columns = _columns(panels)
     lines = -(-panels // columns)
     margin = 0.7 if panels % COLUMNS == 0 else 0.3  # the legend is above
-    figure = Figure(figsize=(WIDTH, margin + height * lines * storeys), layout="constrained")
-    grid = figure.subplots(lines * storeys, columns, squeeze=False)
-    for axes in grid[-storeys:, panels - columns * (lines - 1) :].flat:
+    figure = Figure(figsize=(WIDTH, margin + height * lines * stacked), layout="constrained")
+    grid = figure.subplots(lines * stacked, columns, squeeze=False)
+    for axes in grid[-stacked:, panels - columns * (lines - 1) :].flat:
         axes.set_axis_off()
     for axes in grid.flat:
         axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
-    return figure, [list(grid[at::storeys].flat) for at in range(storeys)]
+    return figure, [list(grid[at::stacked].flat) for at in range(stacked)]
 
 
 def _draw_method(
@@ -236,7 +239,7 @@ def _ends(points: Sequence[CurvePoint], what: str, least: float) -> tuple[float,
             lows.append(getattr(point, f"{what}_low"))
     begin = max(min(lows), min(least, *best.values(), 1.0))
     begin = min(np.floor(20 * begin) / 20, 0.9)
-    return float(begin - ROOM * (1 - begin)), float(1 + ROOM * (1 - begin))
+    return float(begin - MARGIN * (1 - begin)), float(1 + MARGIN * (1 - begin))
 
 
 def _cutoff_axis(axes: Axes, cutoffs: Sequence[float]) -> None:
@@ -246,14 +249,14 @@ def _cutoff_axis(axes: Axes, cutoffs: Sequence[float]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _say_if_empty(axes: Axes, what: str) -> None:
-    """Nobody was named, so that there is no precision; or nobody known was met: no recall."""
+def _mark_if_empty(axes: Axes, what: str) -> None:
+    """Without a named face there is no precision, without a known person no recall."""
     if not axes.lines:
         axes.text(0.5, 0.5, f"no {what}", transform=axes.transAxes, color=GREY, ha="center")
 
 
 def _finish(figure: Figure, spare: Sequence[Axes], points: Sequence[CurvePoint]) -> None:
-    """The legend of all panels, where there is room; then ticks are made, in our style."""
+    """The legend of all panels, where there is room; then the ticks are created, in our style."""
     found = {point.method for point in points}
     methods = [
         *(each for each in METHOD_STYLES if each in found),
@@ -291,8 +294,8 @@ def _draw_recall(axes: Axes, rows: Sequence[TrialRow]) -> None:
     axes.set_ylabel("recall")
     axes.set_title("a   What it buys")
     axes.annotate(
-        f"paper: most of\nthe gain by {MOST_BY}",
-        xy=(MOST_BY, 0.03),
+        f"paper: most of\nthe gain by {PAPER_SIZE}",
+        xy=(PAPER_SIZE, 0.03),
         xycoords=("data", "axes fraction"),
         xytext=(4, 0),
         textcoords="offset points",

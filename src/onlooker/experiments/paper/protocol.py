@@ -1,9 +1,10 @@
-"""In which order a learner sees the pictures of a set, and which of them are labeled (Section 4.1).
+"""The order in which a learner sees the pictures of a set, and which are labeled (Section 4.1).
 
 Cameras come one after the other. A camera that was recorded as one video (no frame number twice) is
-played as it is; where every person counts frames alone, runs of 30 frames of each are interleaved
-at random. The first four faces of each person on the first camera are labeled, and not counted.
-Whoever has no label is a stranger. Pictures of a crowd are spread evenly over the whole.
+played in order; where the frames of each person are numbered separately, runs of 30 frames of each
+are interleaved at random. The first four faces of each person on the first camera are labeled, and
+not counted. People without a label are strangers. Pictures of a crowd are spread evenly over the
+whole stream.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,13 +26,13 @@ Labeling = Literal["first", "frontal"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One picture as a learner meets it."""
+    """One picture of a stream."""
 
     camera: str
     person: str | None
     """Who it is; None for a stranger."""
     faces: tuple[NDArray[np.float32] | None, ...]
-    """The vector of each detected face, largest first; None where the gate refused it."""
+    """The vector of each detected face, largest first; None where the quality gate refused it."""
     labeled: bool = False
     staged: bool = True
     """Whether it belongs to the camera's recording; pictures of a crowd do not."""
@@ -39,13 +40,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """What may be chosen about a stream."""
+    """The choices that a stream depends on."""
 
     seed: int = 0
     people: tuple[str, ...] = ()
-    """Who is labeled; everybody on the first camera unless given."""
+    """The people who are labeled; all on the first camera unless given."""
     strangers: int = 0
-    """How many pictures of the crowd join."""
+    """The number of pictures of the crowd in the stream."""
     labeling: Labeling = "first"
     """The first faces of each person, or the most frontal of the first run, as in the paper."""
 
@@ -72,7 +73,7 @@ def plan(recording: Sequence[Found], crowd: Sequence[Found], protocol: Protocol)
 
 
 def _in_order(found: Sequence[Found], rng: np.random.Generator) -> list[Found]:
-    """One camera: as recorded, or people's runs interleaved at random."""
+    """One camera: as recorded, or the runs of its people interleaved at random."""
     frames = [picture.frame for picture, _ in found]
     if len(set(frames)) == len(frames):
         return sorted(found, key=lambda each: each[0].frame)
@@ -90,7 +91,7 @@ def _in_order(found: Sequence[Found], rng: np.random.Generator) -> list[Found]:
 
 
 def _labeled(first: Sequence[Found], protocol: Protocol) -> set[Picture]:
-    """The pictures that somebody labels; an error lists the people who have no usable face."""
+    """The pictures that are labeled; an error lists the people who have no usable face."""
     met = list(dict.fromkeys(picture.person for picture, _ in first if picture.person))
     people = protocol.people or tuple(person for person in met if person)
     if unknown := [person for person in people if person not in met]:
@@ -114,13 +115,13 @@ def _labeled(first: Sequence[Found], protocol: Protocol) -> set[Picture]:
 
 
 def turned(box: FaceBox) -> float:
-    """How far a face is turned away: the nose off the middle of the eyes, in eye distances.
+    """How far a face is turned: from the nose to the middle of the eyes, in eye distances.
 
     >>> turned(FaceBox(0, 0, 9, 9, 1.0, ((2, 3), (6, 3), (5, 5), (3, 7), (5, 7))))
     0.25
     """
     if not box.landmarks:
-        raise BadValue("frontal faces are told by landmarks, which this detector does not find")
+        raise BadValue("frontal faces need landmarks, which this detector does not find")
     right, left, nose = (np.array(point) for point in box.landmarks[:3])
     across = left - right
     return float(abs((nose - (left + right) / 2) @ across) / max(float(across @ across), 1e-9))
@@ -141,16 +142,16 @@ def _some_of(crowd: Sequence[Found], count: int, rng: np.random.Generator) -> li
 
 
 def _mixed(steps: Sequence[Step], crowd: Sequence[Found]) -> list[Step]:
-    """Strangers spread evenly; each is met at the camera in front of which it is put."""
+    """Spread strangers evenly over the steps; each belongs to the camera of the next step."""
     return list(_merge(steps, crowd)) if crowd else list(steps)
 
 
 def _merge(steps: Sequence[Step], crowd: Sequence[Found]) -> Iterator[Step]:
-    places = ((np.arange(len(crowd)) + 0.5) * len(steps) / len(crowd)).astype(int).tolist()
-    met = 0
+    positions = ((np.arange(len(crowd)) + 0.5) * len(steps) / len(crowd)).astype(int).tolist()
+    placed = 0
     for at, step in enumerate(steps):
-        while met < len(crowd) and places[met] <= at:
-            vectors = tuple(face.vector for face in crowd[met][1])
+        while placed < len(crowd) and positions[placed] <= at:
+            vectors = tuple(face.vector for face in crowd[placed][1])
             yield Step(step.camera, None, vectors, staged=False)
-            met += 1
+            placed += 1
         yield step

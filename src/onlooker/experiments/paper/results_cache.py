@@ -1,6 +1,6 @@
-"""Rows that were worked out once: kept on disk, so that an interrupted sweep goes on.
+"""A cache on disk of the rows of trials, so that an interrupted sweep continues.
 
-A file is named after everything that decides its rows: the trial, the dataset, and the code.
+A file is named after everything that its rows depend on: the trial, the dataset, and the code.
 """
 
 import hashlib
@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import onlooker
 from onlooker.core.files import replace_file
@@ -18,12 +17,12 @@ from onlooker.experiments.paper.trial import Trial, TrialRow, run
 from onlooker.experiments.parallel import spread
 from onlooker.vision.models import cache_folder
 
-APART = ("cli", "web", "cluster")
+UNUSED = ("cli", "web", "cluster", "alerts", "strangers", "home", "recognition", "compat")
 """Parts of the package that no row depends on."""
 
 
 def rows_of(trials: Sequence[Trial], *, what: str) -> list[TrialRow]:
-    """The rows of all trials in order; what is not known yet is worked out on all cores."""
+    """The rows of all trials in order; those that are missing are computed on all cores."""
     todo = [trial for trial in dict.fromkeys(trials) if not cache_file(trial).exists()]
     if todo:
         cache_file(todo[0]).parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +41,7 @@ def run_and_store(trial: Trial) -> None:
 
 
 def cache_file(trial: Trial) -> Path:
-    """Where the rows of a trial are, or will be."""
+    """The file of the rows of a trial, whether it exists or not."""
     settings = asdict(trial)
     settings["folder"] = _digest(trial.folder)
     settings["finder"] = trial.finder.tag
@@ -52,11 +51,11 @@ def cache_file(trial: Trial) -> Path:
 
 @cache
 def fingerprint() -> str:
-    """Of all code that rows depend on: they are worked out again when it changes."""
+    """A digest of all code that rows depend on: they are computed again when it changes."""
     package = Path(onlooker.__file__).parent
     digest = hashlib.sha256()
     for file in sorted(package.rglob("*.py")):
-        if file.relative_to(package).parts[0] not in APART:
+        if file.relative_to(package).parts[0] not in UNUSED:
             digest.update(file.read_bytes())
     return digest.hexdigest()
 
@@ -64,8 +63,3 @@ def fingerprint() -> str:
 @cache
 def _digest(folder: Path) -> str:
     return read_dataset(folder).digest
-
-
-def as_json(rows: Sequence[TrialRow]) -> list[dict[str, Any]]:
-    """For a file: one object a row."""
-    return [asdict(row) for row in rows]

@@ -1,4 +1,4 @@
-"""What the reproduction runs on: real frames or simulated cameras, and the choices of a sweep."""
+"""The settings of the reproduction: real frames or simulated cameras, methods, cutoffs, seeds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ CUTOFFS = (1e-1, 1e-2, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
 
 @dataclass(frozen=True)
 class Setup:
-    """All that may be chosen."""
+    """Everything that can be chosen."""
 
     data: Path | None = None
     """A folder of real frames; simulated cameras unless given, another cast for each seed."""
@@ -31,7 +31,7 @@ class Setup:
     people: tuple[str, ...] = ()
     labeling: Labeling = "first"
     sets: tuple[str, ...] = ()
-    """Those of the dataset that are used; all of them unless given."""
+    """The sets of the dataset that are used; all of them unless given."""
     every_face: bool = True
     bandwidth: float | None = None
     n_g: int = 500
@@ -43,21 +43,21 @@ class Setup:
 
     @cached_property
     def folders(self) -> tuple[Path, ...]:
-        """A dataset for each seed; simulated ones are made now if need be."""
+        """A dataset for each seed; simulated ones are made on first use."""
         if self.data is not None:
             return (self.data,) * self.seeds
         return simulated_datasets(self.seeds, frames=self.frames)
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The first of them."""
+        """The dataset of the first seed."""
         return read_dataset(self.folders[0])
 
     @property
     def names(self) -> tuple[str, ...]:
         """The sets that are used."""
         for name in self.sets:
-            self.dataset.recording(name)  # an error, if there is none
+            self.dataset.recording(name)  # raises if there is none
         names = self.sets or self.dataset.recordings
         if not names:
             raise BadValue(f"{self.dataset.name} shows nobody at a camera: there is no set to run")
@@ -98,7 +98,7 @@ class Setup:
         ]
 
     def prepare(self) -> None:
-        """Find all faces, and refuse what cannot be run, before the long work starts."""
+        """Find all faces, and raise for what cannot be run, before the long work starts."""
         for folder in dict.fromkeys(self.folders):
             dataset = read_dataset(folder)
             find_faces(
