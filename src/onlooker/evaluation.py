@@ -1,4 +1,4 @@
-"""Precision and recall per frame (Section 4.1), and how clean what was learned is.
+"""Precision and recall per frame (Section 4.1), and the contamination of what was learned.
 
 The numbers of the paper count frames, not faces: a frame in which a recognizer gives two different
 names is wrong, whatever they are. Naming a stranger costs precision; a face that was not named, for
@@ -15,7 +15,7 @@ from onlooker.core.records import Prediction
 
 @dataclass
 class Score:
-    """How one method fares on one video; only frames with a detected face are counted.
+    """Precision and recall of one method on one video, over the frames with a detected face.
 
     >>> score = Score()
     >>> score.count(["ana"], "ana")
@@ -31,11 +31,11 @@ class Score:
     right: int = 0
     strangers_named: int = 0
     hits: list[bool] = field(default_factory=list)
-    """For every frame of somebody we know: was it named right?"""
+    """For every frame of a known person: was it named right?"""
 
-    def count(self, said: Iterable[str | None], truth: str | None) -> None:
-        """One frame: what its faces were called, and who is in it (None is a stranger)."""
-        names = set(said) - {None}
+    def count(self, given: Iterable[str | None], truth: str | None) -> None:
+        """Count a frame: the names given to its faces, and who is in it (None for a stranger)."""
+        names = set(given) - {None}
         right = names == {truth}
         self.frames += 1
         self.named += bool(names)
@@ -46,27 +46,27 @@ class Score:
 
     @property
     def known(self) -> int:
-        """Frames of people we know."""
+        """Frames of known people."""
         return len(self.hits)
 
     @property
     def missed(self) -> int:
-        """Frames of people we know that were not named right."""
+        """Frames of known people that were not named right."""
         return self.known - self.right
 
     @property
     def precision(self) -> float | None:
-        """Right among the named; None where nothing was named."""
+        """The share of the named frames that were named right; None if none was named."""
         return self.right / self.named if self.named else None
 
     @property
     def recall(self) -> float | None:
-        """Right among the frames of people we know; None where there are none."""
+        """The share of the frames of known people that were named right; None if there are none."""
         return self.right / self.known if self.known else None
 
 
 class Provenance:
-    """Whose faces every vertex of a learner stands for, kept beside it while it learns.
+    """The people whose faces each vertex of a learner represents, recorded while it learns.
 
     >>> from onlooker import HeatKernel
     >>> learner = OnlineHarmonicLearner(HeatKernel(0.3, 1e-3))
@@ -82,11 +82,11 @@ class Provenance:
         self._learner = learner
         self._members: dict[int, Counter[str | None]] = {}
 
-    def note(self, answer: Prediction, truth: str | None) -> None:
-        """After every observe: its answer, and who that was."""
-        if answer.vertex is None:
+    def note(self, prediction: Prediction, truth: str | None) -> None:
+        """To be called after every observe, with its prediction and the true name."""
+        if prediction.vertex is None:
             return
-        self._members.setdefault(answer.vertex, Counter())[truth] += 1
+        self._members.setdefault(prediction.vertex, Counter())[truth] += 1
         for gone, into in self._learner.changes().merged.items():
             if gone in self._members:
                 moved = self._members.pop(gone)
@@ -95,7 +95,7 @@ class Provenance:
     def contamination(self) -> float | None:
         """The share of the accepted examples whose vertex now carries another person's name.
 
-        A vertex that lost its way to every label carries none. None while nothing was accepted.
+        A vertex from which no walk leads to a label carries no name. None if nothing was accepted.
         """
         accepted = sum(counter.total() for counter in self._members.values())
         if not accepted:

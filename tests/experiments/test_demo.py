@@ -28,7 +28,7 @@ def test_the_annotated_videos_can_be_played(demo):
             assert sum(1 for _ in video.decode(video=0)) > 30
 
 
-def test_the_learner_misses_fewer_faces_than_its_rival_at_the_first_camera(demo):
+def test_the_learner_misses_fewer_faces_than_nearest_neighbour_at_the_first_camera(demo):
     page = (demo / "report.html").read_text(encoding="utf-8")
     cells = re.findall(r">V1</td><td[^>]*>([^<]+)</td><td>([^<]+)</td><td>([^<]+)</td>", page)
     online, nearest = ((float(precision), float(recall)) for _, precision, recall in cells)

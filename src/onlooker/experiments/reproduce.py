@@ -69,7 +69,7 @@ def results(setup: Setup) -> Result:
 
 
 def sudden_changes(setup: Setup) -> Result:
-    """VO place by place; of real frames, one person among all the others as strangers."""
+    """VO place by place; on real frames, one labeled person among strangers."""
     trials = []
     for name in setup.names:
         first = setup.dataset.recording(name)[0].camera
@@ -79,10 +79,10 @@ def sudden_changes(setup: Setup) -> Result:
             if each.person and each.camera == first
         )
         if setup.data is None and len(people) > 1:
-            continue  # V1 and V2 know eight people; VO is the one with changes
+            continue  # V1 and V2 have eight labeled people; VO is the set with sudden changes
         alone = setup.people or tuple(person for person in people if person)[:1]
         if setup.data is None:
-            alone = ()  # every simulated cast has somebody else
+            alone = ()  # each simulated dataset has another person
         trials += setup.trials(names=[name], people=alone)
     rows = rows_of(trials, what="sudden changes")
     header, table = operating_points(rows, 1.0)
@@ -127,7 +127,7 @@ def graph_size(setup: Setup) -> Result:
 
 
 def literal_ms(trial: Trial, n_g: int) -> float:
-    """The figure's own step on a graph that the stream has filled: median of a few."""
+    """Milliseconds of a literal step on a graph that the stream has filled: the median of a few."""
     steps = _steps(trial)
     learner = OnlineHarmonicLearner(trial.kernel, max_vertices=n_g)
     follow_steps(learner, steps)
@@ -141,7 +141,7 @@ def literal_ms(trial: Trial, n_g: int) -> float:
 
 
 def strangers(setup: Setup) -> Result:
-    """How alike different strangers are at the paper's sigma."""
+    """The similarity of different strangers at the paper's sigma."""
     faces = [some[0].vector for some in find_faces(setup.dataset.crowd, setup.finder) if some]
     vectors = np.array([vector for vector in faces if vector is not None])
     bandwidth = setup.bandwidth or BANDWIDTHS[setup.finder.kind]
@@ -263,7 +263,7 @@ def proposition_1(seeds: int) -> tuple[Section, list[Any]]:
 
 
 def three_terms(seeds: int) -> tuple[Section, list[Any]]:
-    """What is lost offline, by being online, and by quantization."""
+    """The three terms of the regret: offline, online and quantization."""
     rows = regret.run(seeds)
     header, table = regret.table(rows)
     paper = (

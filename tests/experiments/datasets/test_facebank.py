@@ -1,4 +1,4 @@
-"""Faces found once are kept by what is in the pictures: never looked for twice, never stale."""
+"""Faces are cached by the contents of the pictures: never searched twice, never stale."""
 
 from dataclasses import replace
 from itertools import chain
@@ -52,7 +52,7 @@ def pictures(dataset):
 
 @pytest.fixture(scope="module")
 def bank(dataset, tmp_path_factory):
-    """Where the faces of all pictures are kept already."""
+    """A cache that has the faces of all pictures."""
     folder = tmp_path_factory.mktemp("bank")
     find_faces(read_dataset(dataset).pictures, FINDER, folder=folder)
     return folder
@@ -75,7 +75,7 @@ def files_in(folder):
     return {file.name: file.stat().st_mtime_ns for file in folder.iterdir()}
 
 
-def test_the_faces_are_what_the_eyes_see_in_the_pictures(pictures, bank):
+def test_the_faces_are_those_of_the_finder(pictures, bank):
     found = find_faces(pictures, FINDER, folder=bank)
     assert [len(faces) for faces in found] == [1, 1, 0, 1, 1]
     for picture, faces in zip(pictures[:3], found[:3], strict=True):
@@ -131,7 +131,7 @@ def test_another_picture_under_the_same_name_is_looked_at(pictures, bank, tmp_pa
     assert files.items() <= files_in(bank).items()
 
 
-def test_other_eyes_look_again_and_say_what_they_refuse(pictures, bank):
+def test_another_finder_searches_again_and_gives_its_refusals(pictures, bank):
     strict = FaceFinder(min_size=200)
     before = files_in(bank)
     found = find_faces(pictures, strict, folder=bank)

@@ -1,4 +1,4 @@
-"""A dataset of one's own: who was named, what was kept, and that it is valid at any moment."""
+"""Recording a dataset: who was named, what was saved, and that it is valid at any moment."""
 
 import signal
 from itertools import islice
@@ -34,7 +34,7 @@ def scene(*faces):
 
 
 class Fake:
-    """Sees what it was told is there; faces near an edge are too poor."""
+    """Detects the given faces; those near an edge are too poor."""
 
     def __init__(self, *scenes):
         self.scenes = [tuple(scene) for scene in scenes]

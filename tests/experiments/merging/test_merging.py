@@ -1,4 +1,4 @@
-"""Sites and one learner: everybody sees what is said, and the comparison counts what it claims."""
+"""Sites and one learner: each gets the stated frames and labels, and the comparison is computed right."""
 
 import json
 from collections import Counter
@@ -74,7 +74,7 @@ def test_every_frame_goes_to_one_site_and_stays_in_order(deal):
 
 
 @pytest.mark.parametrize("deal", ["segments", "turns"])
-def test_a_site_is_told_each_name_once_at_a_face_it_can_see(deal):
+def test_a_site_gets_one_label_for_each_name_at_a_usable_face(deal):
     labels = [(site, step) for site, step in dealt(stream(500), deal) if step.labeled]
     assert Counter((site, step.person) for site, step in labels) == {
         (site, person): 1 for site in range(8) for person in PEOPLE
@@ -99,7 +99,7 @@ def test_strangers_are_never_labeled():
 
 @pytest.mark.parametrize("deal", ["segments", "turns"])
 def test_with_room_for_all_merged_sites_are_the_one_learner_in_every_order(deal):
-    """Every site is told a name at the first face it sees, so that nobody refuses anything here."""
+    """Every site has a label at the first face it sees, so that no face is refused here."""
     steps = [step for step in stream(400) if step.faces and step.faces[0] is not None]
     grid = [replace(step, faces=(np.round(4 * step.faces[0]) / 4,)) for step in steps]
     one, *sites = learned(make, dealt(grid, deal))

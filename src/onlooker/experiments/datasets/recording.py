@@ -1,10 +1,9 @@
-"""A dataset of one's own: what cameras see, named when a face first appears.
+"""Recording a dataset from cameras: frames that show one person, and the name of that person.
 
-Frames with one person in view are kept. Whoever appears is asked about once; the answer holds while
-the face is followed from frame to frame, and ends when it is lost or suddenly looks different:
-somebody else may have stepped into its place.
-
-One picture after the other into a dataset folder, which is a valid dataset after each.
+The `Recorder` asks once for the name of a face that appears. The answer holds while the face is
+tracked from frame to frame, and ends when the track is lost or the face suddenly looks different:
+another person may have stepped into its place. The `Appender` writes one picture after the other
+into a dataset folder, which is a valid dataset after each.
 """
 
 import csv
@@ -31,14 +30,15 @@ from onlooker.vision.tracking import Tracker
 from onlooker.vision.types import FaceBox, Frame, Pixels
 
 ASIDE = "faces"
-"""A subfolder that is not part of the dataset: the faces somebody was asked about."""
+"""A subfolder that is not part of the dataset: the faces whose names were asked for."""
 QUALITY = 95
+"""Of the JPEG files."""
 
 
 class Appender:
-    """Adds to a dataset, or begins one in a folder that is new or empty; overwrites nothing.
+    """Adds to a dataset, or starts one in a folder that is new or empty; overwrites nothing.
 
-    A picture is written before its line in the manifest, and Ctrl-C waits for both.
+    A picture is written before its row in the manifest, and Ctrl-C waits for both.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -50,22 +50,22 @@ class Appender:
                 self._next[place] = max(self._next.get(place, 0), picture.frame + 1)
             with self._manifest.open(encoding="utf-8-sig", newline="") as file:
                 self._columns = next(csv.reader(file))
-        elif folder.exists() and (not folder.is_dir() or _foreign(folder)):
+        elif folder.exists() and (not folder.is_dir() or _has_other_files(folder)):
             raise BadValue(
                 f"{folder} is neither empty nor a dataset (it has no {MANIFEST}); name a new folder"
             )
 
     def first_free(self, recording: str, camera: str) -> int:
-        """The number after the last frame of a camera: of those listed, and of stray pictures."""
-        folder = self.folder / _plain(recording) / _plain(camera)
-        stray = [int(path.stem) for path in folder.glob("*.jpg") if path.stem.isdecimal()]
-        return max([self._next.get((recording, camera), 0), *(number + 1 for number in stray)])
+        """The number after the last frame of a camera, in the manifest or only as a file."""
+        folder = self.folder / _folder_name(recording) / _folder_name(camera)
+        unlisted = [int(path.stem) for path in folder.glob("*.jpg") if path.stem.isdecimal()]
+        return max([self._next.get((recording, camera), 0), *(number + 1 for number in unlisted)])
 
     def add(
         self, recording: str, camera: str, person: str | None, frame: int, pixels: Pixels
     ) -> Path:
-        """Write one frame and list it."""
-        path = PurePosixPath(_plain(recording), _plain(camera), f"{frame:04d}.jpg")
+        """Write one frame, and its row in the manifest."""
+        path = PurePosixPath(_folder_name(recording), _folder_name(camera), f"{frame:04d}.jpg")
         values = (recording, camera, person or "", str(frame), str(path))
         row = dict(zip(COLUMNS, values, strict=True))
         _, encoded = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
@@ -77,20 +77,22 @@ class Appender:
                     out.write(encoded.tobytes())
                 self._append(row)
         except FileExistsError:
-            raise BadValue(f"{file} is there already and stays as it is") from None
+            raise BadValue(f"{file} is there already and is not overwritten") from None
         except OSError as error:
             raise BadValue(f"cannot write {file}: {error.strerror or error}") from error
         return file
 
     def _append(self, row: dict[str, str]) -> None:
-        """One write for the whole line; half a line, on a full disk, is taken back."""
+        """One write for the whole row; a part of a row, on a full disk, is removed again."""
         text = io.StringIO()
         lines = csv.DictWriter(text, self._columns, lineterminator="\n")
         with self._manifest.open("a+b", buffering=0) as file:
             size = file.seek(0, os.SEEK_END)
             if not size:
                 lines.writeheader()
-            elif file.seek(-1, os.SEEK_END) and file.read(1) != b"\n":  # somebody's editor
+            elif (
+                file.seek(-1, os.SEEK_END) and file.read(1) != b"\n"
+            ):  # an editor left out the last newline
                 text.write("\n")
             lines.writerow(row)
             content = text.getvalue().encode()
@@ -103,7 +105,7 @@ class Appender:
 
 
 def clean(name: str | None) -> str | None:
-    """A name as the manifest can hold it: one line of text, nothing that steers a terminal.
+    """A name that fits into the manifest: one line of text, no control characters.
 
     >>> clean("  Ana \\n\\x1b[2J/../🦊 ")
     'Ana [2J/../🦊'
@@ -114,14 +116,14 @@ def clean(name: str | None) -> str | None:
     return "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cs")).strip() or None
 
 
-def _foreign(folder: Path) -> bool:
+def _has_other_files(folder: Path) -> bool:
     return any(path.name != ASIDE for path in folder.iterdir())
 
 
-def _plain(name: str) -> str:
-    """As a folder's name: safe everywhere, and different for different names.
+def _folder_name(name: str) -> str:
+    """A folder name that is valid everywhere, and differs for different names.
 
-    >>> _plain("door"), _plain("../door")
+    >>> _folder_name("door"), _folder_name("../door")
     ('door', 'door-f35fd4')
     """
     safe = re.sub(r"[^A-Za-z0-9_+-]+", "-", name).strip("-")[:40]
@@ -136,20 +138,20 @@ Ask = Callable[[Pixels], str | None]
 SIDE, BORDER = 42, 5
 """Faces are compared at this size, shifted against each other by up to the border."""
 SIDES = (38, 40, 42, 44, 46)
-"""A detector is not sure how large a face is: one of these fits."""
+"""The size of a detected box varies, so faces are compared at all of these."""
 ALIKE = 0.9
-"""Least correlation from one frame to the next. Chosen on simulated films: in three of 360 frames
-all 45 people who stepped where somebody else stood were noticed, for two needless questions.
-Movement blurs real faces more, which costs questions, not truth."""
+"""Least correlation from one frame to the next. Chosen on three simulated films of 360 frames: all
+45 people who stepped where another one stood were noticed, for two needless questions. Movement
+blurs real faces more, which costs questions, not correctness."""
 
 
 class RecordingStopped(Exception):
-    """Whoever was asked wants to stop."""
+    """The person who was asked wants to stop."""
 
 
 @dataclass(slots=True)
 class RecordingCounts:
-    """What became of the frames that were looked at."""
+    """How many frames were saved, and why the others were not."""
 
     frames: int = 0
     saved: int = 0
@@ -158,16 +160,16 @@ class RecordingCounts:
     several: int = 0
     """More than one person."""
     poor: int = 0
-    """The largest face is too poor to ask about, and nobody knows it."""
+    """The largest face is too poor to ask about, and its track has no name."""
     people: Counter[str | None] = field(default_factory=Counter)
-    """Kept frames of each person; of strangers under None."""
+    """Saved frames of each person; of strangers under None."""
 
 
 class Recorder:
-    """Keeps every Nth frame that shows one person, and who that is.
+    """Saves every Nth frame that shows one person, with the name of that person.
 
-    The folder is a valid dataset after each frame. One that has recordings already is continued:
-    frames of the same set and camera get the numbers after its last.
+    The folder is a valid dataset after each frame. An existing dataset is continued: frames of the
+    same set and camera are numbered after the last one.
     """
 
     def __init__(
@@ -193,13 +195,13 @@ class Recorder:
         self._known: dict[int, _NamedTrack] = {}
 
     def see(self, frame: Frame) -> Path | None:
-        """Look at the next frame; where it was written, if it was."""
+        """Process the next frame; its file if it was saved."""
         boxes = list(self._detect(frame.pixels))
-        # Frames that were dropped do not count: while somebody types, a live camera goes on.
+        # Frames that were dropped do not count: a live camera goes on while a name is typed.
         now = self._seen[frame.camera]
         self._seen[frame.camera] += 1
         tracks = [track.number for track in self._tracks.follow(frame.camera, now, boxes)]
-        self._forget_others(frame.pixels, tracks, boxes)
+        self._drop_changed(frame.pixels, tracks, boxes)
         if now % self._every:
             return None
         self.counts.frames += 1
@@ -215,13 +217,13 @@ class Recorder:
         elif people != [0]:
             self.counts.poor += 1
         else:
-            return self._keep(frame, tracks[0], boxes[0])
+            return self._save(frame, tracks[0], boxes[0])
         return None
 
-    def _keep(self, frame: Frame, track: int, box: FaceBox) -> Path:
+    def _save(self, frame: Frame, track: int, box: FaceBox) -> Path:
         if track not in self._known:
             name = clean(self._ask(face_in(frame.pixels, box)))
-            self._known[track] = _NamedTrack(name, _look(frame.pixels, box))
+            self._known[track] = _NamedTrack(name, _small_face(frame.pixels, box))
         person, camera = self._known[track].name, clean(frame.camera) or "camera"
         if camera not in self._first:
             self._first[camera] = self._out.first_free(self._recording, camera)
@@ -231,22 +233,22 @@ class Recorder:
         self.counts.people[person] += 1
         return path
 
-    def _forget_others(self, pixels: Pixels, tracks: list[int], boxes: list[FaceBox]) -> None:
-        """An answer is no longer worth anything where the face has changed."""
+    def _drop_changed(self, pixels: Pixels, tracks: list[int], boxes: list[FaceBox]) -> None:
+        """Drop the name of each track whose face has changed."""
         for track, box in zip(tracks, boxes, strict=True):
             if (known := self._known.get(track)) is not None:
-                look = _look(pixels, box)
-                if likeness(known.look, look) < ALIKE:
+                face = _small_face(pixels, box)
+                if similarity(known.face, face) < ALIKE:
                     del self._known[track]
-                known.look = look
+                known.face = face
 
 
 @dataclass(slots=True, eq=False)
 class _NamedTrack:
-    """What was answered about a track, and how the face looked last."""
+    """The name of a track, and its face in the last frame."""
 
     name: str | None
-    look: Pixels
+    face: Pixels
 
 
 def face_in(pixels: Pixels, box: FaceBox, *, margin: float = 0.3) -> Pixels:
@@ -259,13 +261,13 @@ def face_in(pixels: Pixels, box: FaceBox, *, margin: float = 0.3) -> Pixels:
     return pixels[top:bottom, left:right].copy()
 
 
-def likeness(before: Pixels, now: Pixels) -> float:
-    """The best correlation of the middle of one look with a place in the other.
+def similarity(before: Pixels, now: Pixels) -> float:
+    """The best correlation of the middle of one small face with any part of the other.
 
-    >>> look = np.random.default_rng(0).integers(255, size=(SIDE, SIDE)).astype(np.uint8)
-    >>> likeness(look, np.roll(look // 2, 3, axis=1)) > 0.99
+    >>> face = np.random.default_rng(0).integers(255, size=(SIDE, SIDE)).astype(np.uint8)
+    >>> similarity(face, np.roll(face // 2, 3, axis=1)) > 0.99
     True
-    >>> likeness(look, look.T.copy()) < 0.3
+    >>> similarity(face, face.T.copy()) < 0.3
     True
     """
     middle = before[BORDER:-BORDER, BORDER:-BORDER]
@@ -273,8 +275,8 @@ def likeness(before: Pixels, now: Pixels) -> float:
     return max(float(cv2.matchTemplate(size, middle, cv2.TM_CCOEFF_NORMED).max()) for size in sizes)
 
 
-def _look(pixels: Pixels, box: FaceBox) -> Pixels:
-    """The face, small and grey, and what is around it."""
+def _small_face(pixels: Pixels, box: FaceBox) -> Pixels:
+    """The face and what is around it, small and grey."""
     side = max(2, round(1.2 * max(box.width, box.height)))
     grey = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
     cut = cv2.getRectSubPix(grey, (side, side), box.center)

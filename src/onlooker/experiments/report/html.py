@@ -1,4 +1,4 @@
-"""Pieces of a page with everything inside it: no script, no file beside it, nothing fetched."""
+"""Parts of an HTML page that contains all it shows: no script, no other file, no request."""
 
 import html
 import io
@@ -29,12 +29,12 @@ dt {{ font-weight: 600 }} pre {{ background: #f4f4f4; padding: .6rem; overflow-x
 
 
 def document(title: str, parts: Sequence[str]) -> str:
-    """A whole page of parts that are HTML already."""
+    """A whole page, from parts that are HTML."""
     return PAGE.format(title=html.escape(title), body="\n".join(parts))
 
 
 def paragraphs(text: str) -> str:
-    """Plain text, a paragraph wherever there is an empty line.
+    """Plain text as paragraphs, which are separated by empty lines.
 
     >>> paragraphs("a < b")
     '<p>a &lt; b</p>'
@@ -43,7 +43,7 @@ def paragraphs(text: str) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> str:
-    """Rows of text; the first so many columns are words, the others numbers.
+    """A table; the first `words` columns are text, the others are numbers.
 
     >>> table(["who", "faces"], [["ana", "4"]]).count("<td")
     2
@@ -61,7 +61,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 
 
 
 def drawing(figure: Figure) -> str:
-    """A figure as vector graphics; the same figure gives the same text."""
+    """A figure as SVG; equal figures give equal text."""
     drawn = io.StringIO()
     with matplotlib.rc_context(STYLE):
         figure.savefig(drawn, format="svg", metadata={"Date": None})

@@ -1,6 +1,8 @@
-"""The figure of a stream experiment: accuracy over time, and accuracy against the budget.
+"""The style of all figures, and the two figures that are no part of the reproduction.
 
-The picture of a calibration: what a cutoff costs in strangers, and what it gives in friends.
+`save_figure` draws the accuracy of the digits experiment along the stream and against the budget.
+`save_trade_off` draws a calibration: the strangers that a cutoff accepts, and the pairs of faces of
+one person that it links.
 """
 
 from collections.abc import Sequence
@@ -19,13 +21,14 @@ from onlooker.vision.calibration import Calibration
 
 FORMATS = (".svg", ".pdf", ".png")
 WINDOW = 200
-"""Answers that one point of a curve is the mean of."""
+"""The number of answers that a point of a curve is the mean of."""
 
-# Okabe and Ito's colours, told apart with any kind of colour vision; lightness differs too.
+# Okabe and Ito's colours differ with any kind of colour vision; their lightness differs too.
 COLOURS = {"closest pair": "#0072B2", "doubling": "#D55E00"}
 MARKERS = {"closest pair": "o", "doubling": "s"}
 LINES = {"1-NN": (0, (1, 1.5)), "offline exact": (0, (5, 2)), "LabelSpreading": (0, (5, 2, 1, 2))}
 GREY = "#4D4D4D"
+STRANGERS, FRIENDS = "#D55E00", "#0072B2"
 Label = tuple[float, str, str]
 """Height, text and colour."""
 
@@ -48,7 +51,7 @@ STYLE: dict[Any, Any] = {
 
 
 def save_figure(runs: Sequence[AccuracyRun], path: Path) -> None:
-    """Draw the runs of all seeds; the ending of the name says in which format."""
+    """Draw the runs of all seeds; the suffix of the file chooses the format."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 2.9), layout="constrained")
         over_time, by_budget = figure.subplots(1, 2, sharey=True, width_ratios=(1.7, 1))
@@ -61,7 +64,7 @@ def save_figure(runs: Sequence[AccuracyRun], path: Path) -> None:
 def windowed(
     runs: Sequence[AccuracyRun], window: int = WINDOW
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Share of right answers among the last few, averaged over the runs, and at which steps."""
+    """Steps, and at each the share of right answers in the window before it, over all runs."""
     length = min(len(run.correct) for run in runs)
     window = min(window, max(1, length // 4))
     right = np.mean([run.correct[:length] for run in runs], axis=0)
@@ -70,7 +73,7 @@ def windowed(
 
 
 def _draw_over_time(axes: Axes, runs: Sequence[AccuracyRun]) -> None:
-    """Left: curves of the two largest budgets; methods without a stream are level lines."""
+    """Left: curves of the two largest budgets; other methods are horizontal lines."""
     budgets = sorted({run.row.n_g for run in runs if run.row.n_g is not None})[-2:]
     labels: list[Label] = []
     for method, colour in COLOURS.items():
@@ -91,7 +94,7 @@ def _draw_over_time(axes: Axes, runs: Sequence[AccuracyRun]) -> None:
 
 
 def _draw_by_budget(axes: Axes, summaries: Sequence[AccuracySummary]) -> None:
-    """Right: mean and standard deviation for each budget; the others are level lines."""
+    """Right: mean and standard deviation for each budget; the others are horizontal lines."""
     budgets = sorted({each.n_g for each in summaries if each.n_g is not None})
     labels = [
         _draw_level(axes, each.accuracy, each.method) for each in summaries if each.n_g is None
@@ -131,7 +134,7 @@ def _draw_level(axes: Axes, level: float, method: str) -> Label:
 
 
 def _label_ends(axes: Axes, labels: Sequence[Label]) -> None:
-    """Write each name where its line ends, moved apart as far as needed to be read."""
+    """Write each name where its line ends, moved apart as far as needed to be readable."""
     low, high = axes.get_ylim()
     wanted = sorted(labels)
     heights = np.array([height for height, _, _ in wanted])
@@ -153,16 +156,13 @@ def _label_ends(axes: Axes, labels: Sequence[Label]) -> None:
         )
 
 
-STRANGERS, FRIENDS = "#D55E00", "#0072B2"
-
-
 def save_trade_off(path: Path, chosen: Calibration, friends: Floats | None = None) -> None:
-    """Draw it; `friends` are distances between faces of the same person, where there are some."""
+    """Draw a calibration; `friends` are distances between faces of the same person, if known."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(5.4, 3.2), layout="constrained")
         axes = figure.add_subplot()
         cutoffs = np.array([chosen.cutoff_at(float(reach)) for reach in chosen.reaches])
-        # Beyond 0.99, everybody is near somebody; a cutoff of 0 is one that no number can tell.
+        # Above 0.99 the curve is flat; a cutoff of 0 has underflowed.
         shown = (chosen.rates > 0) & (chosen.rates < 0.99) & (cutoffs > 0)
         axes.loglog(
             cutoffs[shown], chosen.rates[shown], color=STRANGERS, lw=1.6, label="strangers accepted"
@@ -177,7 +177,7 @@ def save_trade_off(path: Path, chosen: Calibration, friends: Floats | None = Non
             _draw_friends(axes.twinx(), chosen, cutoffs[shown], friends)
         axes.set_xlim(float(cutoffs[shown].max()) * 2, float(cutoffs[shown].min()))
         axes.set_xlabel(f"cutoff (bandwidth {chosen.bandwidth:g}); looser to the right")
-        axes.set_ylabel("share of strangers near a kept face", color=STRANGERS)
+        axes.set_ylabel("share of strangers near a stored face", color=STRANGERS)
         axes.set_title(f"{chosen.strangers} strangers")
         date = {"Date": None} if path.suffix == ".svg" else {}
         figure.savefig(path, dpi=200, metadata=date)

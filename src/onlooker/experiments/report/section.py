@@ -1,4 +1,4 @@
-"""One result of the reproduction: what the paper says, what we found, and what shows it."""
+"""One result of the reproduction: what the paper says, what we found, figures and a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ from onlooker.experiments.report.html import drawing, paragraphs, table
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Section:
-    """A chapter of the report."""
+    """A section of the report."""
 
     name: str
     title: str
     paper: str
-    """The statement of the paper, and where it stands."""
+    """The statement of the paper, and its section there."""
     found: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     figures: Sequence[Figure] = ()
     words: int = 1
-    """How many of the first columns are words."""
+    """The number of leading columns that are text."""
     command: str = ""
 
     def html(self) -> str:
-        """For the page."""
+        """As a part of the page."""
         parts = [
             f'<h2 id="{self.name}">{self.title}</h2>',
             f"<dl><dt>The paper</dt><dd>{paragraphs(self.paper)}</dd>"
@@ -39,12 +39,12 @@ class Section:
         return "\n".join(parts)
 
     def show(self, console: Console) -> None:
-        """For the terminal."""
+        """Print it on a terminal."""
         console.print(f"\n[bold]{self.title}[/bold]")
         console.print(f"[dim]The paper:[/dim] {self.paper}", highlight=False)
         console.print(f"[dim]Here:[/dim] {self.found}", highlight=False)
         same = [at for at in range(len(self.header)) if len({row[at] for row in self.rows}) == 1]
-        if same:  # a column that says one thing is a sentence, and terminals are narrow
+        if same:  # terminals are narrow: a constant column becomes a sentence
             facts = [f"{self.header[at]} {self.rows[0][at]}" for at in same]
             console.print(f"[dim]In all rows:[/dim] {', '.join(facts)}", highlight=False)
         shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))

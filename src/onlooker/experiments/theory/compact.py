@@ -2,7 +2,7 @@
 
 A graph with identical vertices has the same harmonic solution as the graph W of distinct ones with
 multiplicities v: V W V for the weights, gamma_g V for the sinks. Random graphs are solved both
-ways; what is left is rounding.
+ways; the difference is rounding error.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class CompactJob:
 
     vertices: int
     copies: int
-    """At most so many examples a vertex, and on average half of that."""
+    """The most examples of a vertex; on average there are half as many."""
     sink: float
     seed: int
 
@@ -59,7 +59,7 @@ def weights(vectors: Floats, kernel: HeatKernel = KERNEL) -> Floats:
 
 
 def measure(job: CompactJob) -> CompactRow:
-    """One line of the results.
+    """Solve one random graph both ways.
 
     >>> measure(CompactJob(vertices=10, copies=5, sink=0.1, seed=0)).difference < 1e-10
     True
@@ -97,7 +97,7 @@ def run(
 
 
 def table(rows: Sequence[CompactRow]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """A header, and a line for each size and number of copies: the worst of all seeds and sinks."""
+    """A header, and a row for each size and number of copies: the worst of all seeds and sinks."""
     groups: dict[tuple[int, int], list[CompactRow]] = {}
     for row in rows:
         groups.setdefault((row.vertices, row.copies), []).append(row)
@@ -114,7 +114,7 @@ def table(rows: Sequence[CompactRow]) -> tuple[tuple[str, ...], list[tuple[str, 
 
 
 def finding(rows: Sequence[CompactRow]) -> str:
-    """What the rows say.
+    """The rows as a sentence.
 
     >>> row = CompactRow(vertices=10, copies=5, sink=0.1, seed=0, examples=31, difference=2e-16)
     >>> finding([row])
@@ -142,10 +142,10 @@ def online_compact(
     """lh_t[t] at some steps of a stream whose first examples have signs, the rest none.
 
     The figure with the paper's doubling, starting with R, but only unlabeled examples are
-    quantized: labels keep a weight of 1 and absorb nobody, and outliers stay. Returns also the
-    vector that stands for each example in the end.
+    quantized: labels keep a weight of 1 and absorb nothing, and outliers stay. Returns also the
+    vector that represents each example in the end.
     """
-    n_l, standing = len(signs), vectors.copy()
+    n_l, represented = len(signs), vectors.copy()
     graph = Graph(kernel, vectors.shape[1], np.float64, n_g)
     scores, places, measured = [], [], set(steps)
     for t in range(n_l, len(vectors)):
@@ -162,8 +162,8 @@ def online_compact(
         radius = max([radius, *Doubling().shrink(graph, n_g, radius)])
     merged = {event.vertex: event.into_vertex for event in graph.log if event.kind == "merged"}
     where = {int(graph.ids[slot]): graph.vectors.rows[slot] for slot in graph.occupied}
-    standing[n_l:] = [where[merged_into(merged, place)] for place in places]
-    return np.array(scores), standing
+    represented[n_l:] = [where[merged_into(merged, place)] for place in places]
+    return np.array(scores), represented
 
 
 def merged_into(merged: dict[int, int], vertex: int) -> int:

@@ -1,4 +1,4 @@
-"""The regret of Section 3.2, taken apart: what is lost offline, by being online, by quantization.
+"""The regret of Section 3.2 in three terms: offline, by being online, and by quantization.
 
 For every unlabeled example x_t of a stream with labels y_t in {-1, +1}:
 
@@ -17,8 +17,8 @@ labels, as in the figure, and share sigma, epsilon and gamma_g. lh is measured t
     labels apart    the same graph and quantizer, but over unlabeled examples only; labels keep
                     weight 1 (the text: "we mainly focus on the quantization of unlabeled").
 
-The learner would skip outliers, which the others keep; the cutoff reaches so far that there are
-none, and `skipped` counts them (they are given 0).
+The learner would skip outliers, which the others keep; the cutoff is so small that there are none,
+and `skipped` counts them (their score is 0).
 
 The paper lets gamma_g grow as n^(1/4). That shrinks *every* score towards 0, and with them T2 and
 T3 but not T1: so the size of the scores, mean l*^2, is measured too, and 0 as a constant answer.
@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 KERNEL = HeatKernel(bandwidth=0.25, cutoff=1e-12)
 N_L = 10
 PACE = 40
-"""Examples in which the drifting clusters move on by 1."""
+"""The number of examples after which the drifting clusters have moved by 1."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +64,7 @@ def moons(seed: int, n: int, n_l: int = N_L) -> SignedStream:
 
 
 def drift(seed: int, n: int, n_l: int = N_L) -> SignedStream:
-    """Two clusters that move on, so that new examples lie on new ground: degrees do not grow."""
+    """Two clusters that move, so that new examples lie in new places and degrees do not grow."""
     u = np.random.default_rng(seed).random((n, 3))
     signs = _signs(u[:, 2], n_l)
     centres = np.column_stack([np.arange(n) / PACE, 0.6 * signs])
@@ -75,12 +75,12 @@ STREAMS = {"moons": moons, "drift": drift}
 
 
 def _signs(u: Floats, n_l: int) -> Floats:
-    """Random, but in turns where they are labeled: both are known."""
+    """Random signs, but alternating ones for the labels, so that both signs are labeled."""
     return np.where(np.where(np.arange(len(u)) < n_l, np.arange(len(u)) % 2, u) < 0.5, 1.0, -1.0)
 
 
 def offline(similar: Floats, stream: SignedStream, sink: float) -> Floats:
-    """l*, one solve for all."""
+    """l*, one solve for all examples."""
     labeled = np.arange(len(similar)) < stream.n_l
     return harmonic_solution(similar, stream.signs, labeled, sink=sink)
 
@@ -88,8 +88,8 @@ def offline(similar: Floats, stream: SignedStream, sink: float) -> Floats:
 def online(similar: Floats, stream: SignedStream, sink: float, steps: Sequence[int]) -> Floats:
     """lt_t[t] at some steps: the last entry of the solution on the graph up to there.
 
-    Every example changes the degrees of all before it, so nothing is kept from step to step. As in
-    `harmonic_solution`, dividing by the mass of all walks gives back what rounding took.
+    Every example changes the degrees of all before it, so no factor is reused between steps. As in
+    `harmonic_solution`, dividing by the mass of all walks compensates for rounding.
     """
     n_l, scores = stream.n_l, []
     for t in steps:
@@ -104,23 +104,23 @@ def online(similar: Floats, stream: SignedStream, sink: float, steps: Sequence[i
 
 
 def by_learner(stream: SignedStream, sink: float, n_g: int) -> tuple[Floats, Floats, int]:
-    """lh_t[t] at every step from the learner, who stands for whom in the end, and the skipped."""
+    """The learner's lh_t[t] at every step, what represents each example, and the skipped."""
     learner = OnlineHarmonicLearner(KERNEL, sink=sink, max_vertices=n_g, quantizer=Doubling())
     for x, sign in zip(stream.vectors, stream.signs[: stream.n_l], strict=False):
         learner.teach(x, f"{sign:+.0f}")
-    scores, standing = stream.signs.copy(), stream.vectors.copy()
+    scores, represented = stream.signs.copy(), stream.vectors.copy()
     places, merged = dict[int, int](), dict[int, int]()
     for t in range(stream.n_l, len(scores)):
-        said = learner.observe(stream.vectors[t])
-        scores[t] = said.scores.get("+1", 0.0) - said.scores.get("-1", 0.0)
+        prediction = learner.observe(stream.vectors[t])
+        scores[t] = prediction.scores.get("+1", 0.0) - prediction.scores.get("-1", 0.0)
         merged |= learner.changes().merged
-        if said.vertex is not None:
-            places[t] = said.vertex
+        if prediction.vertex is not None:
+            places[t] = prediction.vertex
     vertices = learner.vertices()
     where = dict(zip(vertices.ids.tolist(), vertices.vectors, strict=True))
     for t, vertex in places.items():
-        standing[t] = where[merged_into(merged, vertex)]
-    return scores, standing, len(scores) - stream.n_l - len(places)
+        represented[t] = where[merged_into(merged, vertex)]
+    return scores, represented, len(scores) - stream.n_l - len(places)
 
 
 def terms(lh: Floats, lt: Floats, best: Floats, y: Floats) -> dict[str, Any]:

@@ -1,8 +1,7 @@
 """The experiment on the regret: schedules of gamma_g, streams of growing length, many seeds.
 
-What is measured is written down in `decomposition`.
-
-What the rows of the regret say: a table, and sentences with the numbers in them.
+`decomposition` defines what is measured. The rows are reported as a table of means (`table`) and as
+sentences with the numbers in them (`finding`).
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +33,7 @@ LABELS_LENGTH = 400
 """n where the number of labels n_l is varied."""
 
 EVERY_STEP = 400
-"""Longer streams are measured at some 100 steps evenly apart: a solve of lt costs t^3."""
+"""Longer streams are measured at about 100 evenly spaced steps: a solve of lt costs t^3."""
 
 SCHEDULES: dict[str, Callable[[int, int], float]] = {
     "10 ε": lambda n, n_l: 10 * KERNEL.cutoff,
@@ -44,7 +43,7 @@ SCHEDULES: dict[str, Callable[[int, int], float]] = {
     "10 n^1/4": lambda n, n_l: 10 * n**0.25,
     "0.1 n_l^3/2": lambda n, n_l: 0.1 * n_l**1.5,
 }
-"""gamma_g, constant in a run; the last is what the paper asks for the first term to fall."""
+"""gamma_g, constant in a run; the last is what the paper requires for the first term to fall."""
 
 GROWING, LABELING = tuple(SCHEDULES)[:5], ("0.1", "0.1 n_l^3/2")
 LEARNER, APART = METHODS = ("learner", "labels apart")
@@ -65,7 +64,7 @@ class RegretJob:
 
 @dataclass(frozen=True, slots=True)
 class RegretRow:
-    """One run: a line of the raw results."""
+    """One run: a row of the raw results."""
 
     stream: str
     schedule: str
@@ -77,7 +76,7 @@ class RegretRow:
     sink: float
     """gamma_g."""
     steps: int
-    """At how many steps it was measured."""
+    """The number of steps at which it was measured."""
     skipped: int
     total: float
     offline: float
@@ -87,7 +86,7 @@ class RegretRow:
     quantization: float
     """T3."""
     strength: float
-    """mean l*^2: what is left of the scores."""
+    """mean l*^2: the size of the scores."""
     online_share: float
     """T2 / mean l*^2."""
     quantization_share: float
@@ -110,7 +109,7 @@ class RegretRow:
 
 
 def measure(job: RegretJob) -> list[RegretRow]:
-    """One line of the results for each method.
+    """Run one job: a row for each method.
 
     >>> rows = measure(RegretJob("moons", "0.1", n=60, n_l=4, n_g=20, seed=0))
     >>> [(row.method, row.steps, row.skipped, row.constant <= 3) for row in rows]
@@ -123,8 +122,8 @@ def measure(job: RegretJob) -> list[RegretRow]:
     similar = weights(stream.vectors, KERNEL)
     best = offline(similar, stream, sink)[steps]
     lt = online(similar, stream, sink, steps.tolist())
-    scores, standing, skipped = by_learner(stream, sink, job.n_g)
-    apart, standing_apart = online_compact(
+    scores, represented, skipped = by_learner(stream, sink, job.n_g)
+    apart, represented_apart = online_compact(
         stream.vectors,
         stream.signs[: job.n_l],
         steps.tolist(),
@@ -150,8 +149,8 @@ def measure(job: RegretJob) -> list[RegretRow]:
             quantization_slope=binned_slope(steps + 1, (lh - lt) ** 2),
         )
         for method, lh, stands, without in (
-            (LEARNER, scores[steps], standing, skipped),
-            (APART, apart, standing_apart, 0),
+            (LEARNER, scores[steps], represented, skipped),
+            (APART, apart, represented_apart, 0),
         )
     ]
 
@@ -201,7 +200,7 @@ COLUMNS = {
 
 
 def table(rows: Sequence[RegretRow]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Means over the seeds: a header, and a line for each stream, schedule, size and method."""
+    """Means over the seeds: a header, and a row for each stream, schedule, size and method."""
     groups: dict[tuple[str, str, int, int, str], list[RegretRow]] = {}
     for row in rows:
         key = (row.stream, row.schedule, row.n, row.n_l, row.method)
@@ -214,7 +213,7 @@ def table(rows: Sequence[RegretRow]) -> tuple[tuple[str, ...], list[tuple[str, .
 
 
 def finding(rows: Sequence[RegretRow]) -> str:
-    """What the rows say, in sentences; of several streams, one after the other."""
+    """The rows as sentences, for each stream."""
     said = []
     for stream in dict.fromkeys(row.stream for row in rows):
         same = [row for row in rows if row.stream == stream]

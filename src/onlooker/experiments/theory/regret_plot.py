@@ -13,9 +13,9 @@ from onlooker.experiments.theory.regret import APART, GROWING, LEARNER, RegretRo
 from onlooker.experiments.theory.slopes import trend
 
 LEAST = 1e-10
-"""Where the axis of errors ends; terms below it cannot be told from nothing by eye."""
+"""The lower end of the axis of errors; smaller terms are drawn there."""
 
-GREEN, PURPLE = "#009E73", "#CC79A7"  # the other two of Okabe and Ito that print well
+GREEN, PURPLE = "#009E73", "#CC79A7"  # two more of Okabe and Ito's colours that print well
 LINES = (
     # column, method, name, colour, marker, dash
     ("offline", APART, "$T_1$ offline", PURPLE, "D", "-"),
@@ -34,7 +34,7 @@ def draw(rows: Sequence[RegretRow]) -> Figure:
     rows = [row for row in rows if row.stream == rows[0].stream]
     schedules = [each for each in GROWING if over_n(rows, each, APART)]
     with matplotlib.rc_context(STYLE):
-        lines = len(schedules) // COLUMNS + 1  # one cell is left for the legend
+        lines = len(schedules) // COLUMNS + 1  # one cell is for the legend
         figure = Figure(figsize=(7.2, 0.3 + 2.7 * lines), layout="constrained")
         cells = figure.subplots(lines, COLUMNS, sharey=True, squeeze=False).ravel().tolist()
         for axes, schedule in zip(cells, schedules, strict=False):
@@ -48,7 +48,7 @@ def draw(rows: Sequence[RegretRow]) -> Figure:
         cells[len(schedules)].legend(
             handles, names, loc="center left", frameon=False, title=f"stream: {rows[0].stream}"
         )
-        figure.draw_without_rendering()  # ticks are made now, in our style
+        figure.draw_without_rendering()  # creates the ticks now, in our style
     return figure
 
 
@@ -82,7 +82,7 @@ def _draw_schedule(axes: Axes, rows: Sequence[RegretRow], schedule: str) -> None
 
 
 def _draw_references(axes: Axes, lengths: Sequence[int]) -> None:
-    """What 0 as a constant answer costs, and the direction in which the paper points."""
+    """The error of always answering 0, and the slope that the paper states."""
     axes.axhline(1.0, color=GREY, lw=0.9, ls=(0, (1, 1.5)), zorder=2, label="always answering 0")
     n = np.array([lengths[0], lengths[-1]], dtype=float)
     falling = 3e-7 * (n / n[0]) ** RATE
@@ -102,5 +102,5 @@ def _write_exponents(axes: Axes, exponents: Sequence[str]) -> None:
 
 
 def _typeset(schedule: str) -> str:
-    """A schedule in the letters of mathematics."""
+    """A schedule with mathematical symbols."""
     return schedule.replace("n^1/4", "$n^{1/4}$").replace("ε", "$\\varepsilon$")

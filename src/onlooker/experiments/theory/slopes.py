@@ -1,8 +1,8 @@
-"""How fast an error falls: slopes on log-log paper, and how sure we are of them.
+"""How fast an error falls: slopes on logarithmic axes, and their confidence intervals.
 
-One series has errors that resemble their neighbours, and resampling it promises too much. Streams
-of different seeds are independent, so the interval is Student's over one slope a stream; ten of
-them cover the truth about as often as they say, whatever the correlation inside each.
+The errors of one series are correlated, and resampling it gives intervals that are too narrow.
+Streams of different seeds are independent, so the interval is Student's over one slope per stream;
+with ten of them it covers the truth about as often as stated, whatever the correlation in each.
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 FIRST = 128
-"""Where the bins begin: earlier steps are few and far from the rate."""
+"""The first step in a bin: earlier steps are few, and far from the rate."""
 
 EDGES = 6
-"""Geometric edges between the first and the last step, so one bin fewer."""
+"""The number of geometric edges between the first and the last step; there is one bin fewer."""
 
-NOTHING = 1e-12
-"""An error below this is rounding, and its logarithm is noise."""
+ROUNDING = 1e-12
+"""An error below this is due to rounding, and its logarithm is noise."""
 
 
 class Interval(NamedTuple):
@@ -38,14 +38,14 @@ class Interval(NamedTuple):
 def slope(steps: ArrayLike, errors: ArrayLike, weights: ArrayLike | None = None) -> float | None:
     """The exponent a of errors that grow as steps ** a, by weighted least squares of logarithms.
 
-    Errors of nothing are left out; None if fewer than two are left.
+    Errors below ROUNDING are left out; None if fewer than two steps are left.
 
     >>> round(slope([100, 200, 400], [0.8, 0.4, 0.2]), 6)
     -1.0
     """
     t, e = np.asarray(steps, dtype=float), np.asarray(errors, dtype=float)
     w = np.ones(len(t)) if weights is None else np.asarray(weights, dtype=float)
-    nonzero = e >= NOTHING
+    nonzero = e >= ROUNDING
     if len(np.unique(t[nonzero])) < 2:
         return None
     x, y, w = np.log(t[nonzero]), np.log(e[nonzero]), w[nonzero]
@@ -81,7 +81,7 @@ def binned_slope(
 
 
 def student_interval(values: Sequence[float], level: float = 0.95) -> Interval:
-    """Student's interval for the mean of independent values; one value says nothing of its spread.
+    """Student's interval for the mean of independent values; unbounded for a single value.
 
     >>> print(student_interval([-0.4, -0.5, -0.6]))
     -0.50 [-0.75, -0.25]
@@ -97,7 +97,7 @@ def student_interval(values: Sequence[float], level: float = 0.95) -> Interval:
 
 
 class Seeded(Protocol):
-    """A row of an experiment, as far as a trend needs to know it."""
+    """A row of an experiment, as far as `trend` uses it."""
 
     @property
     def seed(self) -> int:
@@ -105,7 +105,7 @@ class Seeded(Protocol):
 
 
 def trend(rows: Sequence[Seeded], term: str, by: str = "n") -> Interval | None:
-    """The exponent with which one column grows with another: one slope a seed, then Student.
+    """The exponent with which one column grows with another: Student's interval of one per seed.
 
     >>> from types import SimpleNamespace as Row
     >>> print(trend([Row(n=n, seed=s, T2=2 / n) for n in (10, 20, 40) for s in (0, 1)], "T2"))

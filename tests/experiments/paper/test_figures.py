@@ -1,4 +1,4 @@
-"""The figures of the results can be drawn of whatever rows there are, twice the same."""
+"""The figures of the results can be drawn from any rows, and equal rows give equal files."""
 
 from dataclasses import replace
 from functools import cache
@@ -87,7 +87,7 @@ def sizes_of(panels):
 
 
 @pytest.mark.parametrize("panels", [1, 5, 6])
-def test_nothing_is_written_outside_the_paper_or_over_another(panels):
+def test_no_text_is_outside_the_figure_or_overlaps_another(panels):
     for figure in (*curves_of(panels), sizes_of(panels)):
         boxes = places(figure)
         assert len(boxes) > 1
@@ -106,7 +106,7 @@ def test_one_method_of_one_seed_at_one_cutoff(draw):
 
 
 @both
-def test_a_method_without_a_look_of_its_own_is_drawn_under_its_name(draw):
+def test_an_unknown_method_is_drawn_under_its_name(draw):
     figure = draw(made_up(1, ["online", "cheap $ trick"]))
     assert texts(figure) == ["online (ours)", r"cheap \$ trick"]
     assert drawing(figure)
@@ -156,7 +156,7 @@ def test_a_careless_method_does_not_squeeze_the_others():
     assert 0.48 < low < 0.5
 
 
-def test_every_method_has_a_look_of_its_own():
+def test_every_method_has_its_own_style():
     assert set(METHOD_STYLES) == set(METHODS)
     assert len({(style.colour, style.dash) for style in METHOD_STYLES.values()}) == len(
         METHOD_STYLES
