@@ -1,4 +1,4 @@
-"""Sites and one learner: each gets the stated frames and labels, and the comparison is computed right."""
+"""Sites and one learner: each gets the stated frames and labels; the comparison is right."""
 
 import json
 from collections import Counter
