@@ -1,4 +1,4 @@
-"""A real server on a free port of this computer, for the time of a block."""
+"""A real server on a free port of this computer, for the duration of a block."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from onlooker.web.server import Server, listening_socket
 
 @contextmanager
 def serving(service, app):
-    """Serves an app; gives its address."""
+    """Serve an app: its address."""
     with listening_socket("127.0.0.1", 0) as ours:
         port = ours.getsockname()[1]
         server = Server(app, before_shutdown=lambda: None)

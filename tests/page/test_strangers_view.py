@@ -74,7 +74,7 @@ def expire(service):
     hours = timedelta(hours=RetentionPolicy().stranger_hours + 1).total_seconds()
 
     def act(home):
-        return service.people.book.expire(home.trusted_clock() + hours)
+        return service.people.expire(home.trusted_clock() + hours)
 
     assert service.home_thread.submit(act).result(20) > 0
 

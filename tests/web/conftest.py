@@ -1,4 +1,4 @@
-"""A service in a folder of its own, and somebody who may ask it."""
+"""A service in a temporary folder, and a client with its token."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who is refused: foreign names, other sites, wrong tokens, too much at once, bombs."""
+"""Refused requests: foreign Host headers, other sites, wrong tokens, large bodies and pictures."""
 
 import os
 import stat

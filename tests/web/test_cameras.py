@@ -1,4 +1,4 @@
-"""Cameras that were added: there after a restart, gone when removed, lost only for a while."""
+"""Added cameras: watched again after a restart, removed for good, reconnected when lost."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def films(tmp_path):
 
 @pytest.fixture
 def started(tmp_path, films):
-    """A start of the service, and somebody who asks it."""
+    """Start the service and return a client of it."""
 
     @contextmanager
     def start(*own, folders=(films,)):
@@ -261,7 +261,7 @@ def test_a_removed_camera_leaves_nothing_behind(started, webcam):
 
 
 def held(service):
-    """How much is remembered by camera."""
+    """Everything the service stores by camera."""
     recognizer, frame_stats = service.recognizer, service.frame_stats
     return {
         "tracks": dict(recognizer._recognizer._tracker._current),

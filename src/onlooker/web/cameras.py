@@ -49,7 +49,7 @@ class CameraTaken(OnlookerError):
     """There is a camera of this name already, or there are too many."""
 
 
-class NotSaved(OnlookerError):
+class CameraNotSaved(OnlookerError):
     """The file of cameras could not be changed."""
 
 
@@ -196,7 +196,7 @@ class CameraFile:
         try:
             replace_file(self._path, data, mode=OWNER_ONLY)
         except OSError as error:
-            raise NotSaved(f"cannot write {self._path.name}: {error.strerror}") from error
+            raise CameraNotSaved(f"cannot write {self._path.name}: {error.strerror}") from error
         self.sources = sources
 
     def _set_aside(self) -> None:
@@ -250,7 +250,7 @@ class Cameras:
             try:
                 if self._file is not None:
                     self._file.add(status.name, source)
-            except NotSaved:
+            except CameraNotSaved:
                 self._close(status.name)
                 raise
             self._not_resumed.pop(status.name, None)
@@ -303,8 +303,10 @@ class Cameras:
             try:
                 if self._file is not None:
                     self._file.remove(name)
-            except NotSaved as error:
-                raise NotSaved(f"{name!r} will be back after the next start: {error}") from error
+            except CameraNotSaved as error:
+                raise CameraNotSaved(
+                    f"{name!r} will be back after the next start: {error}"
+                ) from error
             self._not_resumed.pop(name, None)
 
     def close(self) -> None:

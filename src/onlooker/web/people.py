@@ -229,6 +229,15 @@ class People:
         """Show a hidden stranger again."""
         self._open_book.show(number)
 
+    def expire(self, now: float) -> int:
+        """Delete the strangers that were stored long enough: how many."""
+        return self._open_book.expire(now)
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong with the stored strangers."""
+        return self.book.problems if self.book is not None else []
+
     # ---- private
 
     @property

@@ -21,10 +21,10 @@ from onlooker.vision.types import Frame
 from onlooker.web.broadcast import Broadcast
 from onlooker.web.cameras import (
     CameraFile,
+    CameraNotSaved,
     Cameras,
     CameraStatus,
     CameraTaken,
-    NotSaved,
     as_camera_name,
 )
 from onlooker.web.frames import FrameResult, FrameStats, FrameView, LatestViews, LiveRecognizer
@@ -117,9 +117,8 @@ class Service:
     @property
     def health(self) -> Health:
         """The health of the home, with the problems of strangers, alerts and cameras."""
-        health, book = self.home_thread.health, self.people.book
-        more = tuple(book.problems) if book is not None else ()
-        more += (*self._alert_problems(), *self.cameras.problems)
+        health = self.home_thread.health
+        more = (*self.people.problems, *self._alert_problems(), *self.cameras.problems)
         return replace(health, problems=(*health.problems, *more))
 
     # ---- frames
@@ -183,7 +182,7 @@ class Service:
         """Stop watching a camera."""
         try:
             self.cameras.remove(name)
-        except NotSaved:
+        except CameraNotSaved:
             self._camera_removed(name)
             raise
         self._camera_removed(name)
@@ -216,5 +215,4 @@ class Service:
 
     def _expire(self, home: Home) -> None:
         home.expire()
-        if self.people.book is not None:
-            self.people.book.expire(home.trusted_clock())
+        self.people.expire(home.trusted_clock())
