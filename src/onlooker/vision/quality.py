@@ -1,4 +1,4 @@
-"""Which faces are too poor to learn from or to name, and by how much."""
+"""The gate: which faces are too poor to be learned or named, and by how much."""
 
 from dataclasses import dataclass, fields
 from math import ceil, floor
@@ -12,16 +12,16 @@ from onlooker.core.checks import as_number
 from onlooker.vision.types import FaceBox, Pixels, Refusal, picture
 
 SIDE = 24
-"""Sharpness is measured at this size, the smallest face there is: nothing has to be enlarged."""
+"""Side, in pixels, at which sharpness is measured: the smallest face, so none is enlarged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """Lets a face pass (None) or says why not; 0 switches a test off.
+    """Accepts a face (None) or says why not; 0 switches a test off.
 
-    The thresholds refuse what hardly shows a face any more. Whoever prefers few good faces to
-    many raises them: an evenly lit face at a webcam has a brightness around 100, a contrast
-    around 40 and a sharpness around 1.5.
+    The thresholds refuse what hardly shows a face any more. Raise them for fewer, better faces: an
+    evenly lit face at a webcam has a brightness around 100, a contrast around 40 and a sharpness
+    around 1.5.
 
     >>> dark = np.zeros((480, 640, 3), np.uint8)
     >>> str(Gate()(dark, FaceBox(100, 100, 80, 100)))

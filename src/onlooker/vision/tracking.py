@@ -1,4 +1,4 @@
-"""The same face from frame to frame: boxes that overlap, and a vote over what they were called."""
+"""The same face from frame to frame: boxes that overlap, and a vote over their names."""
 
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from onlooker.vision.types import FaceBox
 
 MEMORY = 15
-"""How many of a track's latest sightings vote."""
+"""Latest sightings of a track that vote."""
 
 
 def overlap(a: FaceBox, b: FaceBox) -> float:
@@ -32,23 +32,21 @@ class Track:
     box: FaceBox
     frame: int
     votes: deque[str | None] = field(default_factory=lambda: deque(maxlen=MEMORY))
-    """What the learner said of its latest sightings; None is a vote for nobody."""
+    """The names of its latest sightings, as the learner gave them; None is a vote, too."""
 
     @property
     def name(self) -> str | None:
-        """The name most of its latest sightings got; nobody on a tie.
+        """The name that most of its latest sightings got; None on a tie.
 
-        Nobody votes too: one person may step where another stood, and a stranger must not
-        inherit a name.
+        Sightings without a name vote too: one person may step where another stood, and a stranger
+        must not inherit a name.
         """
-        ahead = Counter(self.votes).most_common(2)
-        if not ahead or (len(ahead) == 2 and ahead[0][1] == ahead[1][1]):
-            return None
-        return ahead[0][0]
+        first, *second = Counter(self.votes).most_common(2) or [(None, 0)]
+        return None if second and second[0][1] == first[1] else first[0]
 
 
 class Tracker:
-    """The tracks of all cameras; a track that misses more than a few frames is over."""
+    """The tracks of all cameras; a track ends after `patience` frames without its face."""
 
     def __init__(self, *, least_overlap: float = 0.3, patience: int = 2) -> None:
         self.least_overlap, self.patience = least_overlap, patience
@@ -57,7 +55,7 @@ class Tracker:
 
     def follow(self, camera: str, frame: int, boxes: Sequence[FaceBox]) -> list[Track]:
         """The track of each box, new ones where none continues. The best overlaps go first."""
-        alive = [
+        open_tracks = [
             track
             for track in self._current.get(camera, [])
             if 0 < frame - track.frame <= self.patience
@@ -66,7 +64,7 @@ class Tracker:
             (
                 (overlap(track.box, box), at, track)
                 for at, box in enumerate(boxes)
-                for track in alive
+                for track in open_tracks
             ),
             key=lambda pair: -pair[0],
         )
@@ -79,8 +77,8 @@ class Tracker:
         result = [found.get(at) or self._start(box) for at, box in enumerate(boxes)]
         for track, box in zip(result, boxes, strict=True):
             track.box, track.frame = box, frame
-        waiting = [track for track in alive if track.number not in taken]
-        self._current[camera] = result + waiting
+        missing = [track for track in open_tracks if track.number not in taken]
+        self._current[camera] = result + missing
         return result
 
     def clear_votes(self) -> None:

@@ -37,7 +37,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class FaceBox:
-    """A rectangle in frame pixels, origin at the top left, and what the detector says of it.
+    """A rectangle in pixels of the frame, origin at the top left, with score and landmarks.
 
     >>> FaceBox(10, 20, 30, 40).center
     (25.0, 40.0)
@@ -64,7 +64,7 @@ class FaceBox:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a face is too poor to learn from or to name: what, how much, how much it takes.
+    """Why a face is too poor to be learned or named: the reason, its value, the threshold.
 
     >>> str(Refusal("too dark", 17.0, 40.0))
     'too dark: 17, needs 40'
@@ -109,7 +109,7 @@ class MeasuredFace:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """One face in one frame: what the learner says of it, and what its track has come to say.
+    """One face in one frame: what the learner says of it, and the name of its track.
 
     >>> from onlooker import Prediction
     >>> answer = Prediction("ana", {"ana": 0.9}, sink=0.1, vertex=1)
@@ -124,11 +124,11 @@ class Sighting:
     track: int
     box: FaceBox
     name: str | None
-    """Announced: the vote over the track so far."""
+    """Of the track: the vote over its sightings so far."""
     answer: Prediction | None
-    """The learner's own answer for this face; None where it was not asked."""
+    """What the learner says of this face alone; None where it was refused."""
     refusal: Refusal | None = None
-    """Why the learner was not asked."""
+    """Why it was not shown to the learner."""
 
 
 def picture(pixels: NDArray[Any]) -> Pixels:
