@@ -55,9 +55,9 @@ def test_a_new_stranger_arrives_once_with_all_that_is_known(broker, tmp_path):
         mqtt.close()
         (text,) = eventually(lambda: texts(heard, ALERTS))
     expected = {"event_type": "stranger", "card": 1, "count": 1, "camera": "door", "time": 5.25}
-    told = json.loads(text)
-    assert expected.items() <= told.items()
-    assert datetime.fromisoformat(told["seen"]) == datetime.fromtimestamp(5, UTC)
+    sent = json.loads(text)
+    assert expected.items() <= sent.items()
+    assert datetime.fromisoformat(sent["seen"]) == datetime.fromtimestamp(5, UTC)
     assert (mqtt.sent, mqtt.failed, mqtt.dropped, mqtt.problems) == (1, 0, 0, [])
 
 
@@ -69,14 +69,14 @@ def test_the_broker_retains_what_home_assistant_needs(broker):
         eventually(lambda: len(heard) == GREETING + 1)
     mqtt.close()
     assert all(repeated for *_, repeated in heard)
-    kept = {topic: text for topic, text, _ in heard}
-    assert kept["cams/front/7f/availability"] == "online"
+    retained = {topic: text for topic, text, _ in heard}
+    assert retained["cams/front/7f/availability"] == "online"
     seen = set()
     for kind in ("event", "sensor"):
-        (topic,) = [topic for topic in kept if topic.startswith(f"homeassistant/{kind}/")]
+        (topic,) = [topic for topic in retained if topic.startswith(f"homeassistant/{kind}/")]
         assert topic.split("/")[2] == "onlooker_7f"
         assert topic.endswith("/config")
-        entity = json.loads(kept[topic])
+        entity = json.loads(retained[topic])
         assert entity["name"]
         assert entity["device"]["identifiers"] == ["onlooker_7f"]
         assert entity["origin"]["name"] == "Onlooker"
@@ -84,10 +84,11 @@ def test_the_broker_retains_what_home_assistant_needs(broker):
         assert (entity["payload_available"], entity["payload_not_available"]) == (
             "online", "offline",
         )  # fmt: skip
-        assert kept[entity["state_topic"]]
+        assert retained[entity["state_topic"]]
         seen.add(entity["unique_id"])
         if kind == "event":
-            assert json.loads(kept[entity["state_topic"]])["event_type"] in entity["event_types"]
+            alert = json.loads(retained[entity["state_topic"]])
+            assert alert["event_type"] in entity["event_types"]
         else:
             assert entity["json_attributes_topic"] == entity["state_topic"]
             assert entity["device_class"] == "timestamp"
@@ -146,7 +147,7 @@ def test_queued_alerts_are_delivered_when_the_broker_is_back(broker):
         mqtt({**ALERT, "card": card})
     broker.start()
     eventually(lambda: mqtt.sent == 6)
-    with listening(broker.port) as heard:  # a broker that forgot everything is told again
+    with listening(broker.port) as heard:  # a broker that lost everything gets it again
         eventually(lambda: len(heard) == GREETING + 1)
     assert json.loads(texts(heard, ALERTS)[0])["card"] == 4
     mqtt.close()
@@ -212,12 +213,12 @@ def test_a_host_that_is_not_a_broker_is_reported(answer):
     def talk(server):
         while not stop.is_set():
             try:
-                line, _ = server.accept()
+                connection, _ = server.accept()
             except TimeoutError:
                 continue
-            with line:
-                line.sendall(answer)
-                line.recv(1000)
+            with connection:
+                connection.sendall(answer)
+                connection.recv(1000)
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0.05)

@@ -3,7 +3,7 @@
     PYTHONPATH=tests .venv/bin/python tests/cluster/test_kill.py --full
 
 is four sites with 600 examples each and twelve kills. Input is a function of the number, so that
-an undisturbed learner can be asked beside.
+the result can be compared with that of an undisturbed learner.
 """
 
 import argparse

@@ -1,0 +1,414 @@
+"""Live cameras, against cameras of our own on loopback: lost, stalled, slow, closed."""
+
+import base64
+import itertools
+import logging
+import os
+import socket
+import struct
+import threading
+import time
+import traceback
+from contextlib import contextmanager, suppress
+from fractions import Fraction
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import av
+import pytest
+
+from helpers.recordings import jpeg, level, shade, write_pictures, write_video
+from onlooker.video.sources import SourceError, frames_from
+
+FAST = {"stall_after": 0.6, "reconnect_after": (0.05, 0.1)}
+
+
+class Camera:
+    """An MJPEG camera on loopback that does, connection by connection, what its script says."""
+
+    def __init__(self, *scripts):
+        self.scripts = list(scripts)
+        self.over = threading.Event()
+        camera = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, *args):
+                pass
+
+            def do_GET(self):
+                script = camera.scripts.pop(0) if len(camera.scripts) > 1 else camera.scripts[0]
+                with suppress(OSError):  # the client may have gone away
+                    script(self, camera.over)
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://admin:hunter2@127.0.0.1:{self.server.server_port}/video?pw=hunter2"
+        self.camera = f"127.0.0.1-{self.server.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+        return self
+
+    def __exit__(self, *exc):
+        self.over.set()
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def plays(*pictures, then="die", pause=0.01):
+    """A connection that shows these pictures, and then dies or stalls."""
+
+    def script(handler, over):
+        handler.send_response(200)
+        handler.send_header("Content-Type", "multipart/x-mixed-replace; boundary=frame")
+        handler.end_headers()
+        for picture in pictures:
+            handler.wfile.write(
+                b"--frame\r\nContent-Type: image/jpeg\r\nContent-Length: %d\r\n\r\n" % len(picture)
+                + picture
+                + b"\r\n"
+            )
+            if over.wait(pause):
+                return
+        if then == "stall":
+            over.wait(20)
+
+    return script
+
+
+def endless(value, pause=0.01):
+    return plays(*[jpeg(value)] * 2000, pause=pause)
+
+
+def refuses(handler, over):
+    handler.send_error(503)
+
+
+def redirects(location):
+    def script(handler, over):
+        handler.send_response(302)
+        handler.send_header("Location", location)
+        handler.end_headers()
+
+    return script
+
+
+def answers(body, kind):
+    def script(handler, over):
+        handler.send_response(200)
+        handler.send_header("Content-Type", kind)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return script
+
+
+def test_a_camera_that_dies_refuses_and_stalls_comes_back(caplog):
+    caplog.set_level(logging.WARNING, "onlooker")
+    first, second, third = ([jpeg(value)] * 10 for value in (40, 120, 200))
+    with (
+        Camera(
+            plays(*first), refuses, plays(*second, then="stall"), refuses, plays(*third)
+        ) as camera,
+        frames_from(f"door={camera.url}", queue_size=100, **FAST) as stream,
+    ):
+        frames = list(itertools.islice(stream, 25))
+        counts = stream.counts["door"]
+    assert [round(level(frame), -1) for frame in frames] == [40] * 10 + [120] * 10 + [200] * 5
+    assert [frame.index for frame in frames] == list(range(25))
+    assert [frame.time for frame in frames] == sorted(frame.time for frame in frames)
+    assert 0.5 < frames[20].time - frames[19].time < 2  # the stall was noticed
+    assert (counts.frames, counts.reconnects, counts.corrupt) == (25, 2, 0)
+    assert "nothing arrived within 0.6 s" in caplog.text
+    assert "hunter2" not in caplog.text
+
+
+def test_pauses_grow_and_begin_again_after_a_frame(caplog):
+    caplog.set_level(logging.WARNING, "onlooker")
+    good = plays(*[jpeg(90)] * 4)
+    with (
+        Camera(good, refuses, refuses, refuses, good, refuses) as camera,
+        frames_from(camera.url, reconnect_after=(0.01, 0.02, 0.03)) as stream,
+    ):
+        list(itertools.islice(stream, 8))
+        while len(caplog.records) < 6:
+            time.sleep(0.01)
+        assert "503" in stream.counts[camera.camera].problem or "5XX" in caplog.text
+    pauses = [record.getMessage().rsplit(" in ", 1)[1] for record in caplog.records]
+    assert pauses[:6] == ["0.01 s", "0.02 s", "0.03 s", "0.03 s", "0.01 s", "0.02 s"]
+
+
+def test_corrupt_and_resized_frames_are_counted_and_survived():
+    broken = jpeg(80)[:90]
+    shows = plays(
+        *[jpeg(80)] * 3, broken, jpeg(80), *[jpeg(80, (96, 128))] * 2, broken, *[jpeg(80)] * 400
+    )
+    with Camera(shows) as camera, frames_from(camera.url, queue_size=50, **FAST) as stream:
+        frames = list(itertools.islice(stream, 9))
+        counts = stream.counts[camera.camera]
+    assert [frame.index for frame in frames] == [0, 1, 2, 4, 5, 6, 8, 9, 10]
+    assert [frame.pixels.shape[0] for frame in frames] == [48] * 4 + [96] * 2 + [48] * 3
+    assert (counts.frames, counts.corrupt, counts.resized) == (9, 2, 2)
+
+
+def test_a_slow_reader_loses_the_oldest_frames_and_they_are_counted():
+    shows = plays(*[jpeg(value) for value in range(0, 240, 4)], then="stall")
+    with Camera(shows) as camera, frames_from(camera.url, queue_size=4, stall_after=5) as stream:
+        deadline = time.monotonic() + 5
+        # The last one or two pictures stay in the network library until the next one comes.
+        while stream.counts[camera.camera].dropped < 54 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        frames = list(itertools.islice(stream, 4))
+        counts = stream.counts[camera.camera]
+        camera.over.set()
+    assert counts.frames == 4
+    assert [frame.index for frame in frames] == [counts.dropped + i for i in range(4)]
+    assert counts.frames + counts.dropped >= 58
+    assert level(frames[-1]) == pytest.approx(4 * frames[-1].index, abs=2)
+
+
+def test_live_time_is_the_clock_handed_in():
+    ticks = itertools.count(1000.0, 0.5)
+    lock = threading.Lock()
+
+    def clock():
+        with lock:
+            return next(ticks)
+
+    with (
+        Camera(endless(50)) as camera,
+        frames_from(camera.url, clock=clock, stall_after=1000) as stream,
+    ):
+        times = [frame.time for frame in itertools.islice(stream, 3)]
+    assert times[0] > 0
+    assert all((time * 2).is_integer() for time in times)
+    assert times == sorted(times)
+
+
+def test_several_cameras_and_a_recording_at_once(tmp_path):
+    folder = write_pictures(tmp_path / "stairs", [10] * 5)
+    with (
+        Camera(endless(120)) as door,
+        Camera(endless(220)) as yard,
+        frames_from(f"door={door.url}", f"yard={yard.url}", folder) as stream,
+    ):
+        frames = list(itertools.islice(stream, 60))
+    seen = {name: [frame for frame in frames if frame.camera == name] for name in stream.cameras}
+    assert {name: level(own[0]) for name, own in seen.items()} == {
+        "door": pytest.approx(120, abs=2),
+        "yard": pytest.approx(220, abs=2),
+        "stairs": 10,
+    }
+    assert all(len({level(frame) for frame in own}) == 1 for own in seen.values())
+    assert min(len(seen["door"]), len(seen["yard"])) > 10  # neither starves the other
+    assert sum(counts.frames for counts in stream.counts.values()) == 60
+
+
+def test_a_video_behind_an_address_ends_and_may_be_replayed(tmp_path):
+    video = write_video(tmp_path / "v.mp4", [70] * 20, options={"movflags": "faststart"})
+    serve = answers(video.read_bytes(), "video/mp4")
+    with Camera(serve) as camera:
+        with frames_from(camera.url, queue_size=50, **FAST) as stream:
+            assert len(list(stream)) == 20
+        with frames_from(camera.url, live=False, queue_size=1, **FAST) as stream:
+            assert [frame.time for frame in stream] == pytest.approx([i / 10 for i in range(20)])
+
+
+def test_a_stream_lost_in_a_replay_is_an_error():
+    lost = pytest.raises(SourceError, match=r"lost http://127.*nothing arrived")
+    with (
+        Camera(plays(*[jpeg(5)] * 5, then="stall")) as camera,
+        frames_from(camera.url, live=False, stall_after=0.4) as stream,
+        lost as caught,
+    ):
+        list(stream)
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+PLAYLIST = b"#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\nfile:///etc/passwd\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        (redirects("file:///etc/passwd"), "redirects are not followed"),
+        (redirects("http://127.0.0.1:9/internal"), "redirects are not followed"),
+        (redirects("concat:/etc/passwd"), "redirects are not followed"),
+        (answers(PLAYLIST, "application/vnd.apple.mpegurl"), "playlists are not followed"),
+        (answers(b"ffconcat version 1.0\nfile /etc/passwd\n", "text/plain"), "playlists"),
+        (answers(b"<html>Please log in</html>" * 50, "text/html"), "not a video stream|Invalid"),
+        (refuses, "5XX"),
+        (plays(then="stall"), "nothing arrived within 0.6 s"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_no_camera_is_an_error_without_secrets(script, says):
+    with Camera(script) as camera, pytest.raises(SourceError, match=says) as caught:
+        frames_from(camera.url, **FAST).__enter__()
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "hunter2" not in shown
+    assert "127.0.0.1" in str(caught.value)
+
+
+def test_nobody_listens():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        for scheme in ("http", "rtsp"):
+            address = f"{scheme}://127.0.0.1:{free.getsockname()[1]}/1"
+            with pytest.raises(SourceError, match="Connection refused"), frames_from(address):
+                pass
+
+
+def test_a_camera_that_is_off_at_the_start_can_be_waited_for():
+    with (
+        Camera(refuses, refuses, endless(33)) as camera,
+        frames_from(camera.url, retry_first=True, **FAST) as stream,
+    ):
+        assert level(next(stream)) == pytest.approx(33, abs=2)
+        assert stream.counts[camera.camera].reconnects == 0
+
+
+def test_everything_is_released_however_the_block_ends(tmp_path):
+    folder = write_pictures(tmp_path / "stairs", [10] * 5)
+
+    def watch(url):
+        with frames_from(url, folder, **FAST) as stream:
+            yield from stream
+
+    with Camera(endless(120)) as camera:
+        with suppress(ZeroDivisionError), frames_from(camera.url, **FAST) as stream:
+            assert next(stream).index / 0
+        assert list(stream) == []  # after the block there is nothing more, and no waiting
+
+        with frames_from(camera.url, folder, **FAST) as stream:
+            for _ in stream:
+                break
+
+        generator = watch(camera.url)
+        next(generator)
+        generator.close()
+
+        with pytest.raises(SourceError), frames_from(camera.url, tmp_path / "missing", **FAST):
+            pass
+        with pytest.raises(SourceError), frames_from(camera.url, "97", **FAST):
+            pass
+        assert not [t for t in threading.enumerate() if t.name.startswith("onlooker")]
+
+
+def test_a_file_can_be_deleted_or_opened_again_after_the_block(tmp_path):
+    video = write_video(tmp_path / "v.mp4", [10] * 5)
+    before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
+    for _ in range(3):
+        with frames_from(video) as stream:
+            next(stream)
+    if before:
+        assert len(os.listdir("/proc/self/fd")) <= len(before)
+
+
+def test_a_stalled_camera_does_not_hold_up_the_end(monkeypatch, caplog):
+    """What was learned must be saved before somebody loses patience and kills the program."""
+    monkeypatch.setattr("onlooker.video.live._JOIN_TIMEOUT", 0.3)
+    with Camera(plays(*[jpeg(5)] * 5, then="stall")) as camera:
+        with frames_from(camera.url, stall_after=10.0) as stream:
+            list(itertools.islice(stream, 3))
+            time.sleep(0.3)
+            start = time.monotonic()
+        assert time.monotonic() - start < 1
+        assert "does not answer; its reader ends later" in caplog.text
+        camera.over.set()  # the connection closes, and the thread that was left alone ends
+        for thread in threading.enumerate():
+            if thread.name.startswith("onlooker"):
+                assert thread.daemon
+                thread.join(5)
+
+
+@contextmanager
+def rtsp_camera(levels):
+    """The least that passes for an RTSP camera: H.264, interleaved in the one TCP connection."""
+    encoder = av.CodecContext.create("libx264", "w")
+    encoder.width, encoder.height, encoder.pix_fmt = 64, 48, "yuv420p"
+    encoder.time_base = Fraction(1, 25)
+    encoder.options = {"tune": "zerolatency", "x264-params": "repeat-headers=1:annexb=1"}
+    encoder.gop_size = 5
+    units = []
+    for value in levels:
+        packets = encoder.encode(av.VideoFrame.from_ndarray(shade(value), format="bgr24"))
+        stream = b"".join(bytes(packet) for packet in packets).replace(b"\0\0\0\1", b"\0\0\1")
+        units.append([unit for unit in stream.split(b"\0\0\1") if unit])
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    seen = []
+
+    def talk(connection):
+        with connection, connection.makefile("rb") as lines:
+            while request := lines.readline().decode():
+                headers = {}
+                while (row := lines.readline().decode().strip()) != "":
+                    key, _, value = row.partition(":")
+                    headers[key.lower()] = value.strip()
+                method = request.split()[0]
+                seen.append((method, headers))
+                extra, body = "", ""
+                if method == "DESCRIBE" and "authorization" not in headers:
+                    connection.sendall(
+                        f"RTSP/1.0 401 Unauthorized\r\nCSeq: {headers['cseq']}\r\n"
+                        'WWW-Authenticate: Basic realm="camera"\r\n\r\n'.encode()
+                    )
+                    continue
+                if method == "DESCRIBE":
+                    body = (
+                        "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n"
+                        "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=control:1\r\n"
+                    )
+                    extra = f"Content-Type: application/sdp\r\nContent-Length: {len(body)}\r\n"
+                elif method == "SETUP":
+                    extra = "Transport: RTP/AVP/TCP;unicast;interleaved=0-1\r\n"
+                connection.sendall(
+                    f"RTSP/1.0 200 OK\r\nCSeq: {headers['cseq']}\r\nSession: 1\r\n{extra}\r\n"
+                    f"{body}".encode()
+                )
+                if method == "PLAY":
+                    break
+            number = 0
+            for tick, group in enumerate(units):
+                for at, unit in enumerate(group):
+                    mark = 0x80 if at == len(group) - 1 else 0
+                    head = struct.pack(">BBHII", 0x80, 96 | mark, number, tick * 3600, 7)
+                    number += 1
+                    connection.sendall(struct.pack(">BBH", 36, 0, 12 + len(unit)) + head + unit)
+                time.sleep(0.01)
+
+    def serve():
+        while True:
+            try:
+                connection, _ = listener.accept()
+                talk(connection)
+            except OSError:
+                if listener.fileno() < 0:
+                    return
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"rtsp://admin:hunter2@127.0.0.1:{port}/1", seen
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        thread.join(5)
+
+
+def test_an_rtsp_camera_is_read_and_opened_again():
+    with (
+        rtsp_camera([30] * 20 + [200] * 20) as (url, seen),
+        frames_from(f"gate={url}", queue_size=100, stall_after=2, reconnect_after=[0.05]) as stream,
+    ):
+        frames = list(itertools.islice(stream, 50))
+        counts = stream.counts["gate"]
+    assert {frame.camera for frame in frames} == {"gate"}
+    assert level(frames[0]) == pytest.approx(30, abs=4)
+    assert level(frames[30]) == pytest.approx(200, abs=4)
+    assert counts.reconnects >= 1
+    secret = base64.b64encode(b"admin:hunter2").decode()
+    assert any(headers.get("authorization") == f"Basic {secret}" for _, headers in seen)
+    assert "rtp/avp/tcp" in dict(seen)["SETUP"]["transport"].lower()
