@@ -77,7 +77,7 @@ def durable_accept(home: Home, face: Any, number: int) -> tuple[float, float, bo
     """Seconds of the durable part and of the whole, and whether the face was accepted."""
     step, before = Timed(face), home.sequence
     whole = seconds(
-        lambda: home._durable.do("observe", step, picture=PICTURE, camera="door", frame=number)
+        lambda: home._durable.change("observe", step, picture=PICTURE, camera="door", frame=number)
     )
     return whole - step.took, whole, home.sequence > before
 
@@ -128,24 +128,24 @@ def restart(folder: Path, learner: OnlineHarmonicLearner, crowd: Crowd, events: 
     learner.save(folder / "state")
     options = {"new_learner": lambda: learner, "retention": KEEPING}
     home = Home(folder / "home", adopt=folder / "state", **options)
-    home._chronicle.store.run("PRAGMA synchronous = OFF")  # only to get there sooner
+    home._files.database.query("PRAGMA synchronous = OFF")  # only to get there sooner
     observing = 0.0
     for number, (face, _) in enumerate(crowd.faces(2 * events, start=2 * 10**6)):
         step = Timed(face)
-        home._durable.do("observe", step, camera="door", frame=number)
+        home._durable.change("observe", step, camera="door", frame=number)
         observing += step.took
         if home.sequence == events:
             break
     word = digest(home.learner)
-    home._chronicle.close()  # as if killed: no snapshot
+    home._files.close()  # as if killed: no snapshot
     opened: list[Home] = []
     took = [seconds(lambda: opened.append(Home(folder / "home", **options)))]
     for _ in range(2):
-        opened.pop()._chronicle.close()
+        opened.pop()._files.close()
         took.append(seconds(lambda: opened.append(Home(folder / "home", **options))))
     again = opened.pop()
     same = digest(again.learner) == word
-    again._chronicle.close()
+    again._files.close()
     return {
         "events": events,
         "restart_s": float(np.median(took)),

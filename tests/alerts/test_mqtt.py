@@ -49,9 +49,9 @@ def test_a_new_stranger_arrives_once_with_all_that_is_known(broker, tmp_path):
         Home(folder, new_learner=small_learner) as home,
     ):
         mqtt = sender(broker.address)
-        with StrangerBook(home, folder, alert=mqtt, clock=lambda: 5.25) as visitors:
+        with StrangerBook(home, alert=mqtt, clock=lambda: 5.25) as visitors:
             for frame in range(3):
-                visitors.met(np.zeros(LENGTH), camera="door", frame=frame)
+                visitors.observe(np.zeros(LENGTH), camera="door", frame=frame)
         mqtt.close()
         (text,) = eventually(lambda: texts(heard, ALERTS))
     expected = {"event_type": "stranger", "card": 1, "count": 1, "camera": "door", "time": 5.25}

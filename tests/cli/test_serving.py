@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from helpers.homes import files_with, open_database
 from helpers.mosquitto import PASSWORD, USER, Mosquitto, free_port, listening
 from helpers.services import photo, scene
 from helpers.waiting import eventually
@@ -18,8 +19,10 @@ from onlooker.cli.app import app
 from onlooker.cli.serve import opened_service
 from onlooker.cli.settings import load_settings
 from onlooker.core.errors import BadValue
+from onlooker.home.database import HomeDamaged
+from onlooker.home.migration import TAUGHT_FILE
 from onlooker.home.people import rename
-from onlooker.home.taught import FILE, Register
+from onlooker.home.taught import TaughtFaces
 from onlooker.vision.types import Frame
 
 NOBODY_TOLD = (None, None, None)
@@ -79,10 +82,8 @@ def test_who_was_forgotten_is_not_taught_again(tmp_path, people, capsys):
             assert names(service) == ["ben"]
         (text,) = capsys.readouterr().err.splitlines()
         assert "ana is not taught again" in text
-    register = (home / FILE).read_bytes()
-    assert b"ana" not in register
-    assert b"ben" not in register
-    assert (home / FILE).stat().st_mode & 0o077 == 0
+    assert files_with(home, b"ana") == []
+    assert (home / "onlooker.db").stat().st_mode & 0o077 == 0
 
 
 def test_who_was_renamed_does_not_come_back_by_the_old_name(tmp_path, people, capsys):
@@ -125,7 +126,8 @@ def test_a_start_that_was_killed_while_teaching_is_made_up_for(tmp_path, people)
     home = tmp_path / "home"
     with started(home, people):
         pass
-    (home / FILE).unlink()  # taught, but the register was not written any more
+    with started(home, None) as service:  # taught, but not recorded, as by an older version
+        done(service, lambda home: home.database.execute("DELETE FROM taught"))
     with started(home, people) as service:
         assert taught(service) == {"ana": 2, "ben": 1}
         done(service, lambda home: home.forget("ana"))
@@ -145,7 +147,7 @@ def test_a_damaged_register_is_told_and_nobody_comes_back(tmp_path, people, cont
     home = tmp_path / "home"
     with started(home, people) as service:
         done(service, lambda home: home.forget("ana"))
-    (home / FILE).write_bytes(content)
+    (home / TAUGHT_FILE).write_bytes(content)
     with pytest.raises(BadValue, match="who was forgotten"), started(home, people):
         pass
 
@@ -154,11 +156,19 @@ def test_a_home_has_one_identity_and_no_two_have_the_same(tmp_path):
     seen = set()
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        first = Register(tmp_path / name)
-        first.save()
-        assert Register(tmp_path / name).identity == first.identity
-        seen.add(first.identity)
+        for _ in range(2):
+            database = open_database(tmp_path / name / "onlooker.db")
+            seen.add(TaughtFaces(database).identity)
+            database.close()
     assert len(seen) == 2
+
+
+def test_a_damaged_key_of_taught_faces_is_an_error_and_nobody_comes_back(tmp_path, people):
+    home = tmp_path / "home"
+    with started(home, people) as service:
+        done(service, lambda home: home.database.execute("UPDATE secrets SET value = x'00'"))
+    with pytest.raises(HomeDamaged, match="restore a backup"), started(home, people):
+        pass
 
 
 # ---- alerts

@@ -31,8 +31,8 @@ def undisturbed(count, site=0):
 
 def killed(site):
     """What kill -9 leaves: the files, and no lock."""
-    site.home._chronicle.store._connection.close()
-    site.home._chronicle._lock.release()
+    site.home._files.database._connection.close()
+    site.home._files._lock.release()
 
 
 def test_batches_of_any_size_learn_what_single_examples_do(tmp_path):
@@ -137,12 +137,12 @@ def test_a_batch_that_cannot_be_committed_leaves_no_trace(tmp_path):
     session = site.open_session("door").session
     site.receive("door", session, [numbered(n) for n in range(1, 21)], 0)
     before, event = digest(site.home.learner), site.home.sequence
-    site.home._chronicle.store.run("PRAGMA max_page_count = 1")  # a disk without room
+    site.home._files.database.query("PRAGMA max_page_count = 1")  # a disk without room
     big = [NumberedExample(n, example(0, n)[0], "x" * 90_000 + str(n)) for n in range(21, 40)]
     with pytest.raises(NotSaved):
         site.receive("door", session, big, 20)
     assert (digest(site.home.learner), site.home.sequence) == (before, event)
-    site.home._chronicle.store.run("PRAGMA max_page_count = 1000000")
+    site.home._files.database.query("PRAGMA max_page_count = 1000000")
     rest = [numbered(n) for n in range(21, 61)]
     assert site.receive("door", session, rest, 20).expected is None
     assert digest(site.home.learner) == digest(undisturbed(60))

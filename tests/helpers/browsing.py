@@ -70,7 +70,7 @@ def browsing(*more):
 @contextmanager
 def running(folder, open_service=service_in):
     """The service in a folder, on a free port."""
-    with open_service(folder, camera_folder=folder) as service:
+    with open_service(folder) as service:
         known, token = Token.in_folder(folder, new=True)
         app = create_app(service, guard=Guard(TokenChecker(known)))
         with serving(service, app) as address:

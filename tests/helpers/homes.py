@@ -6,6 +6,7 @@ import zlib
 import numpy as np
 
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
+from onlooker.home.database import Database
 
 QUANTIZERS = {"closest": ClosestPair, "doubling": Doubling}
 LENGTH = 8
@@ -57,3 +58,14 @@ def files_with(folder, *needles):
         for path in sorted(folder.rglob("*"))
         if path.is_file() and any(needle in path.read_bytes() for needle in needles)
     ]
+
+
+def open_database(path):
+    """A database with all its tables."""
+    database = Database(path)
+    try:
+        database.upgrade()
+    except BaseException:
+        database.close_as_it_is()
+        raise
+    return database

@@ -44,7 +44,7 @@ def service_in(folder, **options):
     recognizer = LiveRecognizer(FINDER)
     return Service(
         lambda: Home(folder, new_learner=new_learner),
-        lambda home: StrangerBook(home, folder),
+        lambda home: StrangerBook(home),
         recognizer,
         **options,
     )

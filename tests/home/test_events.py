@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.homes import QUANTIZERS, small_learner, stream
-from onlooker.home.events import Event, as_change, digest, written
-from onlooker.home.replay import Table
+from onlooker.home.events import Event, change_of, digest, encode_changes
+from onlooker.home.replay import VertexTable
 
 
 def play(learner, seed, steps):
@@ -43,18 +43,18 @@ def play(learner, seed, steps):
 @settings(max_examples=15)
 def test_replaying_the_entries_gives_the_same_learner(quantizer, seed):
     learner = small_learner(quantizer)
-    table, vectors, names, radius = Table(learner.state()), {}, (), 0.0
+    table, vectors, names, radius = VertexTable(learner.state()), {}, (), 0.0
     for _ in play(learner, seed, 60):
         entries = learner.entries()
         vectors |= {entry.vertex: entry.vector for entry in entries if entry.vector is not None}
-        changes = [as_change(entry) for entry in entries]
+        changes = [change_of(entry) for entry in entries]
         if learner.names != names:
             changes.append(["names", list(learner.names)])
         if learner.radius != radius:
             changes.append(["radius", learner.radius])
         names, radius = learner.names, learner.radius
-        table.apply(json.loads(written(changes)), 1)
-    assert table.complete(vectors) == []
+        table.apply(json.loads(encode_changes(changes)), 1)
+    assert table.add_vectors(vectors) == []
     state = table.state(np.zeros(8, dtype=np.float32))
     again = small_learner(quantizer).restored(state)
     assert digest(again) == digest(learner)
@@ -89,9 +89,9 @@ def test_the_vector_travels_only_with_a_vertex_that_stays():
 def test_a_vertex_without_a_vector_is_left_out_and_told():
     learner = small_learner()
     learner.teach(np.zeros(8), "ana")
-    table = Table(learner.state())
+    table = VertexTable(learner.state())
     table.apply([["new", 5, 2, "ben"], ["names", ["ana", "ben"]]], 1)
-    assert table.complete({}) == [5]
+    assert table.add_vectors({}) == [5]
     assert table.state().names == ["ana"]
     assert table.state().next_id == 6
 

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from helpers.homes import QUANTIZERS, files_with, png, small_learner, stream
+from helpers.homes import QUANTIZERS, files_with, open_database, png, small_learner, stream
 from onlooker import OnlineHarmonicLearner
 from onlooker.core.errors import BadValue, Incompatible, LabelConflict, NotFound
 from onlooker.home.database import HomeDamaged, HomeError, NotSaved
@@ -42,14 +42,14 @@ def opened(folder, **options):
     """A home whose time is nobody's but the test's, if the test has a clock."""
     steady = {"steady": options["clock"]} if "clock" in options else {}
     home = Home(folder, **({"new_learner": small_learner} | steady | options))
-    home._chronicle.store.run("PRAGMA synchronous = OFF")  # nobody pulls the plug here
+    home._files.database.query("PRAGMA synchronous = OFF")  # nobody pulls the plug here
     return home
 
 
 def crash(home):
     """What a kill leaves behind: no snapshot, no checkpoint, only the lock is gone."""
-    home._chronicle.store.abandon()
-    home._chronicle._lock.release()
+    home._files.database.close_as_it_is()
+    home._files._lock.release()
 
 
 def watch(home, seed, count, start=0, teach=2):
@@ -276,11 +276,10 @@ def digests(folder, seed, count, **options):
 
 
 def meddle(folder, sql, *values):
-    from onlooker.home.database import Database
 
-    store = Database(folder / "onlooker.db")
+    store = open_database(folder / "onlooker.db")
     with store.transaction():
-        store.change(sql, values)
+        store.execute(sql, values)
     store.close()
 
 
@@ -318,13 +317,13 @@ def test_nothing_is_learned_behind_damage_that_cannot_be_mended_yet(tmp_path, mo
     def full_disk(*_, **__):
         raise NotSaved("disk full")
 
-    monkeypatch.setattr("onlooker.home.folder.HomeFolder.record", full_disk)
+    monkeypatch.setattr("onlooker.home.events.EventLog.append", full_disk)
     home = opened(tmp_path, retention=RetentionPolicy(retry_seconds=0))
-    assert "not be mended yet: disk full" in home.health().read_only
+    assert "not be repaired yet: disk full" in home.health().read_only
     x = home.vertices().vectors[0]
     for _ in range(2):
         assert home.observe(x, camera="door", frame=0).label is not None
-        with pytest.raises(NotSaved, match="mended"):
+        with pytest.raises(NotSaved, match="repaired"):
             home.teach(np.full(8, 3.0), "later")
         assert digest(home.learner) == before[19]
     monkeypatch.undo()
@@ -582,7 +581,7 @@ def test_forgetting_that_was_interrupted_is_finished_at_the_next_start(tmp_path,
     home = opened(tmp_path)
     home.teach(np.zeros(8), "ana")
     home.teach(np.full(8, 7.0), "Zebedee")
-    monkeypatch.setattr(type(home._chronicle), "erase", lambda *_: 1 / 0)
+    monkeypatch.setattr(type(home._files), "erase_history", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         home.forget("Zebedee")
     crash(home)
@@ -715,9 +714,9 @@ def test_a_clock_that_is_set_back_changes_nothing(tmp_path):
 
 def pages(home, count):
     """Let the database grow by so many pages and no more."""
-    store = home._chronicle.store
-    used = store.run("PRAGMA page_count")[0][0]
-    store.run(f"PRAGMA max_page_count = {used + count}")
+    store = home._files.database
+    used = store.query("PRAGMA page_count")[0][0]
+    store.query(f"PRAGMA max_page_count = {used + count}")
 
 
 @pytest.mark.parametrize("retry", [0, 1000])
@@ -891,14 +890,14 @@ def test_a_refused_deletion_is_tried_again_in_the_room_of_the_ballast(tmp_path, 
         if laid:
             home.expire()
             assert ballast.stat().st_size == 100_000
-        append = EventLog.append
+        insert = EventLog.insert
 
         def full_disk(self, event, data=None):
             if not laid or ballast.exists():
                 raise NotSaved("database or disk is full")
-            append(self, event, data)
+            insert(self, event, data)
 
-        monkeypatch.setattr(EventLog, "append", full_disk)
+        monkeypatch.setattr(EventLog, "insert", full_disk)
         if not laid:
             with pytest.raises(NotSaved, match="full"):
                 home.forget("Zebedee")
@@ -919,7 +918,7 @@ def test_there_is_no_ballast_where_there_is_little_room(tmp_path, monkeypatch):
             home.expire()
         assert (ballast.stat().st_size if ballast.exists() else 0) == size
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=40_000))
-    with Ballast(ballast, 100_000).aside():
+    with Ballast(ballast, 100_000).released():
         assert not ballast.exists()
     assert ballast.stat().st_size == 40_000
 
@@ -941,8 +940,8 @@ def test_a_home_learns_again_when_there_is_room_again(tmp_path):
 def test_a_write_that_fails_half_way_leaves_memory_and_disk_as_they_were(tmp_path, table):
     home = opened(tmp_path, retention=RetentionPolicy(retry_seconds=0))
     watch(home, 2, 20)
-    store = home._chronicle.store
-    store.run(
+    store = home._files.database
+    store.query(
         f"CREATE TEMP TRIGGER refuse BEFORE INSERT ON {table} "
         "BEGIN SELECT RAISE(FAIL, 'disk I/O error'); END"
     )
@@ -950,7 +949,7 @@ def test_a_write_that_fails_half_way_leaves_memory_and_disk_as_they_were(tmp_pat
     with pytest.raises(NotSaved, match="disk I/O error"):
         home.teach(np.full(8, 50.0), "later", picture=png())
     assert (digest(home.learner), home.sequence) == (word, sequence)
-    store.run("DROP TRIGGER refuse")
+    store.query("DROP TRIGGER refuse")
     home.teach(np.full(8, 50.0), "later", picture=png())
     word = digest(home.learner)
     crash(home)
@@ -966,8 +965,8 @@ def test_damage_found_while_writing_costs_no_learned_thing(tmp_path):
             home.teach(np.full(8, 20.0 + number), "later", picture=png(number, side=60))
     home = opened(tmp_path, retention=RetentionPolicy(retry_seconds=0))
     word = digest(home.learner)
-    store = home._chronicle.store
-    (root,) = store.run("SELECT rootpage FROM sqlite_master WHERE name = 'pictures'")[0]
+    store = home._files.database
+    (root,) = store.query("SELECT rootpage FROM sqlite_master WHERE name = 'pictures'")[0]
     home.close()
     with open(tmp_path / "onlooker.db", "r+b") as file:
         file.seek((root - 1) * 4096)
@@ -1002,7 +1001,7 @@ def test_ctrl_c_between_memory_and_disk_changes_nothing(tmp_path, monkeypatch):
         def interrupted(*_, **__):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(home._chronicle, "record", interrupted)
+        monkeypatch.setattr(home._files.log, "append", interrupted)
         with pytest.raises(KeyboardInterrupt):
             home.teach(np.ones(8), "ana")
         monkeypatch.undo()

@@ -124,7 +124,7 @@ def simple_service(folder, **options):
     recognizer = LiveRecognizer(FaceFinder(parts=parts))
     return Service(
         lambda: Home(folder, new_learner=small_learner),
-        lambda home: StrangerBook(home, folder),
+        lambda home: StrangerBook(home),
         recognizer,
         **options,
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
 from helpers.homes import LENGTH, files_with, png, small_learner, stream
-from onlooker import HeatKernel
+from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.alerts.queue import WAITING
 from onlooker.alerts.webhook import Webhook
 from onlooker.core.errors import (
@@ -23,10 +23,12 @@ from onlooker.core.errors import (
     NotFound,
     WrongVectorLength,
 )
+from onlooker.home.card_table import CardTable
+from onlooker.home.database import NotSaved
+from onlooker.home.events import digest
 from onlooker.home.home import Home
 from onlooker.home.retention import RetentionPolicy
-from onlooker.strangers import book
-from onlooker.strangers.book import FILE, StrangerBook
+from onlooker.strangers.book import StrangerBook
 from onlooker.strangers.cards import FACES
 from onlooker.strangers.correction import learned_only_through, wrong
 from onlooker.strangers.strangers import Strangers
@@ -42,7 +44,7 @@ def see(strangers, x, at=0.0, camera="door", **more):
     return strangers.see(x, time=at, camera=camera, frame=0, **more)
 
 
-def told(strangers):
+def shown(strangers):
     """Everything that is shown of strangers."""
     return [
         (
@@ -125,7 +127,7 @@ def test_never_more_than_the_budget_and_no_card_without_a_vertex(xs, budget, roo
         faces = [face for card in strangers.cards() for face in card.faces]
         assert all(1 <= len(card.faces) <= FACES for card in strangers.cards())
         assert sum(len(face.picture or b"") for face in faces) <= room
-    assert told(strangers) == told(again)
+    assert shown(strangers) == shown(again)
 
 
 def test_a_full_house_does_not_make_two_strangers_one():
@@ -167,11 +169,11 @@ def test_what_is_refused_changes_nothing(wrong_one, error):
     strangers = Strangers(KERNEL)
     for x in (0.0, 1.8 * REACH):
         see(strangers, x)
-    before = told(strangers)
+    before = shown(strangers)
     given_ = {"x": [0.9 * REACH], "time": 1.0, "camera": "door", "frame": 1, "quality": 9.0}
     with pytest.raises(error):
         strangers.see(**given_ | wrong_one)
-    assert told(strangers) == before
+    assert shown(strangers) == before
     assert see(strangers, 9.0) == 3
 
 
@@ -218,7 +220,7 @@ def test_who_is_ignored_stays_ignored():
     (hidden,) = strangers.cards(hidden=True)
     assert hidden.count == 2
     assert [face.picture for face in hidden.faces] == [None]
-    assert not strangers.tell(card)
+    assert not strangers.mark_alerted(card)
     late = see(strangers, 1.8 * REACH, picture=png(2))
     assert [card.number for card in strangers.cards()] == [late]
     see(strangers, 0.9 * REACH)
@@ -248,15 +250,15 @@ def test_what_is_too_old_goes():
 def test_the_old_picture_of_somebody_who_is_still_here_goes_from_the_file_too(tmp_path):
     clock = Clock()
     picture = png(5, side=24)
-    with opened(tmp_path) as home, StrangerBook(home, tmp_path, clock=clock) as visitors:
-        visitors.met(STILL, camera="door", frame=np.int64(0), picture=picture)
-        visitors.expire()
-        assert files_with(tmp_path, picture[60:90]) == [FILE]
+    with opened(tmp_path) as home, StrangerBook(home, clock=clock) as book:
+        book.observe(STILL, camera="door", frame=np.int64(0), picture=picture)
+        book.expire()
+        assert files_with(tmp_path, picture[60:90])
         for _ in range(3):
             clock.now += 4 * HOUR
-            visitors.met(STILL, camera="door", frame=1)
-            visitors.expire()
-        assert [card.count for card in visitors.cards()] == [4]
+            book.observe(STILL, camera="door", frame=1)
+            book.expire()
+        assert [card.count for card in book.cards()] == [4]
         assert files_with(tmp_path, picture[60:90]) == []
 
 
@@ -286,129 +288,185 @@ def opened(folder, **options):
 
 
 @given(seed=st.integers(0, 10**6), cut=st.integers(1, 39))
-@settings(max_examples=25, deadline=None)
-def test_strangers_from_a_file_go_on_as_if_nothing_had_been(tmp_path_factory, seed, cut):
-    path = tmp_path_factory.mktemp("strangers") / "s"
+@settings(max_examples=10, deadline=None)
+def test_strangers_from_a_database_go_on_as_if_nothing_had_been(tmp_path_factory, seed, cut):
+    folder = tmp_path_factory.mktemp("strangers")
     rng = np.random.default_rng(seed)
     xs = (rng.integers(-12, 12, size=40) * REACH / 2.5).astype(np.float32)
-    kept = [Strangers(KERNEL, max_vertices=6), Strangers(KERNEL, max_vertices=6)]
+    clock, expected = Clock(0.0), Strangers(KERNEL, max_vertices=6)
+
+    def reopened():
+        home = opened(folder, new_learner=lambda: OnlineHarmonicLearner(KERNEL))
+        return home, StrangerBook(home, max_vertices=6, clock=clock)
+
+    home, book = reopened()
     for number, x in enumerate(xs):
-        for strangers in kept:
-            see(strangers, np.array([x]), at=float(number), picture=png(number), quality=float(x))
+        clock.now, face = float(number), np.array([x])
+        see(expected, face, at=clock.now, picture=png(number), quality=float(x))
+        origin = {"camera": "door", "frame": 0}
+        book.observe(face, **origin, picture=png(number), quality=float(x))
         if number == cut:
-            kept[0].ignore(kept[0].cards()[0].number)
-            kept[1].ignore(kept[1].cards()[0].number)
-            book.write(path, kept[0], "test")
-            kept[0] = Strangers(KERNEL, max_vertices=6)
-            book.read(path, kept[0], "test")
-        assert told(kept[0]) == told(kept[1])
-    assert kept[0].expire(30.0) == kept[1].expire(30.0)
-    assert told(kept[0]) == told(kept[1])
+            expected.ignore(expected.cards()[0].number)
+            book.ignore(book.cards()[0].number)
+            book.close()
+            home.close()
+            home, book = reopened()
+        assert shown(book.strangers) == shown(expected)
+    assert book.strangers.expire(30.0) == expected.expire(30.0)
+    assert shown(book.strangers) == shown(expected)
+    home.close()
 
 
 def test_a_restart_shows_the_same_cards(tmp_path):
-    with opened(tmp_path) as home, StrangerBook(home, tmp_path) as visitors:
+    with opened(tmp_path) as home, StrangerBook(home) as book:
         for number, (x, _) in enumerate(stream(4, 60)):
-            visitors.met(x, camera="door", frame=number, picture=png(number))
-        before = told(visitors.strangers)
+            book.observe(x, camera="door", frame=number, picture=png(number))
+        before = shown(book.strangers)
         assert len(before) > 2
-    with opened(tmp_path) as home, StrangerBook(home, tmp_path) as visitors:
-        assert told(visitors.strangers) == before
-        assert visitors.problems == []
+    with opened(tmp_path) as home, StrangerBook(home) as book:
+        assert shown(book.strangers) == before
+        assert book.problems == []
 
 
 def test_a_crash_loses_the_last_sightings_only(tmp_path):
     with opened(tmp_path) as home:
-        visitors = StrangerBook(home, tmp_path, save_every=10)
+        book = StrangerBook(home, save_every=10)
         for number in range(15):
-            visitors.met(np.zeros(LENGTH), camera="door", frame=number)
-        (card,) = StrangerBook(home, tmp_path).cards()
+            book.observe(np.zeros(LENGTH), camera="door", frame=number)
+        (card,) = StrangerBook(home).cards()
     assert card.count == 10
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "other", "numbers", "cards", "time"])
-def test_a_damaged_file_is_left_aside_with_a_word(tmp_path, damage):
-    path = tmp_path / FILE
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE cards SET count = count + 1 WHERE number = 1",
+        "UPDATE cards SET last_time = 'noon' WHERE number = 1",
+        "UPDATE card_vertices SET vector = zeroblob(32) WHERE card = 1",
+        "UPDATE card_vertices SET turn = 99 WHERE card = 1",
+    ],
+)
+def test_a_damaged_card_is_left_out_with_a_word_and_the_others_stay(tmp_path, damage):
     with opened(tmp_path) as home:
-        with StrangerBook(home, tmp_path) as visitors:
-            visitors.met(np.zeros(LENGTH), camera="door", frame=0, picture=png())
-        raw = path.read_bytes()
-        if damage == "other":
-            home.learner.save(path)
-        elif damage in ("numbers", "cards", "time"):
-            snapshot = book.snapshot.read(path)
-            (card,) = snapshot.header["cards"]
-            other = {
-                "numbers": {"next_card": 0},
-                "cards": {"cards": []},
-                "time": {"cards": [card | {"last": ["noon", "door", 0]}]},
-            }
-            header = snapshot.header | other[damage]
-            book.snapshot.write(path, header, snapshot.arrays)
-        else:
-            flipped = raw[:-40] + bytes([raw[-40] ^ 1]) + raw[-39:]
-            path.write_bytes({"cut": raw[:-9], "flipped": flipped, "empty": b""}[damage])
-        with StrangerBook(home, tmp_path) as visitors:
-            assert visitors.cards() == []
-            assert "strangers of before are not shown" in visitors.problems[0]
-        with StrangerBook(home, tmp_path) as visitors:
-            assert visitors.problems == []
+        with StrangerBook(home) as book:
+            book.observe(np.zeros(LENGTH), camera="door", frame=0, picture=png())
+            book.observe(np.full(LENGTH, 9.0), camera="door", frame=1, picture=png(1))
+        assert home.database.execute(damage) == 1
+        with StrangerBook(home) as book:
+            assert [card.number for card in book.cards()] == [2]
+            assert book.problems == ["1 damaged rows of strangers are skipped"]
+        with StrangerBook(home) as book:
+            assert [card.number for card in book.cards()] == [2]
+            assert book.problems == []
 
 
-def test_strangers_of_other_features_are_not_shown(tmp_path):
-    strangers = Strangers(KERNEL)
-    see(strangers, np.zeros(LENGTH))
-    book.write(tmp_path / FILE, strangers, "other/8")
-    with opened(tmp_path) as home, StrangerBook(home, tmp_path) as visitors:
-        assert visitors.cards() == []
-        assert "features 'other/8', not 'test/8'" in visitors.problems[0]
+def test_a_damaged_face_is_not_shown_and_its_card_stays(tmp_path):
+    with opened(tmp_path) as home:
+        with StrangerBook(home) as book:
+            book.observe(np.zeros(LENGTH), camera="door", frame=0, picture=png())
+        assert home.database.execute("UPDATE card_faces SET png = x'00'") == 1
+        with StrangerBook(home) as book:
+            assert [(card.number, card.faces) for card in book.cards()] == [(1, ())]
 
 
-@pytest.mark.parametrize("disk", ["fine", "full"])
-def test_no_byte_of_who_was_named_and_forgotten_remains(tmp_path, disk, monkeypatch):
+def test_cards_that_contradict_each_other_are_not_shown(tmp_path, monkeypatch):
+    with opened(tmp_path) as home:
+        with StrangerBook(home) as book:
+            book.observe(np.zeros(LENGTH), camera="door", frame=0)
+        monkeypatch.setattr(Strangers, "restore", lambda *_: (_ for _ in ()).throw(BadValue("no")))
+        with StrangerBook(home) as book:
+            assert book.cards() == []
+            assert "stored strangers are not shown: no" in book.problems[0]
+
+
+def test_no_byte_of_who_was_named_and_forgotten_remains(tmp_path):
     rng = np.random.default_rng(8)
     seen = [(rng.normal(size=LENGTH) * 0.1).astype(np.float32) for _ in range(6)]
     pictures = [png(number, side=24) for number in range(6)]
     needles = [x.tobytes() for x in seen] + [picture[60:90] for picture in pictures]
-    with opened(tmp_path) as home, StrangerBook(home, tmp_path, save_every=1) as visitors:
+    with opened(tmp_path) as home, StrangerBook(home, save_every=1) as book:
         for number, (x, picture) in enumerate(zip(seen, pictures, strict=True)):
-            card = visitors.met(x, camera="door", frame=number, picture=picture, quality=number)
-        assert FILE in files_with(tmp_path, *needles)
-        if disk == "full":
-
-            def refuse(*_):
-                raise book.SnapshotError("no space left")
-
-            monkeypatch.setattr(book.snapshot, "write", refuse)
-        assert visitors.name(card, "ana") >= 1
-        assert FILE not in files_with(tmp_path, *needles)
-        monkeypatch.undo()
+            card = book.observe(x, camera="door", frame=number, picture=picture, quality=number)
+        assert files_with(tmp_path, *needles)
+        assert book.name(card, "ana") >= 1
         assert home.predict(seen[0]).label == "ana"
-        home.forget("ana")
+        book.forget("ana")
     assert files_with(tmp_path, *needles) == []
 
 
-def test_tidy_keeps_who_is_ignored_as_long_as_sightings(tmp_path):
+def test_faces_of_an_ignored_stranger_are_deleted_on_a_full_disk_too(tmp_path, monkeypatch):
+    """In the space that the ballast reserves."""
+    picture, ballast = png(5, side=24), tmp_path / "ballast"
+    retention = RetentionPolicy(ballast_megabytes=0.1)
+    with opened(tmp_path, retention=retention) as home, StrangerBook(home) as book:
+        card = book.observe(np.zeros(LENGTH), camera="door", frame=0, picture=picture)
+        book.expire()
+        home.expire()
+        assert ballast.exists()
+        put_faces = CardTable.put_faces
+
+        def full_disk(self, *arguments):
+            if ballast.exists():
+                raise NotSaved("database or disk is full")
+            put_faces(self, *arguments)
+
+        monkeypatch.setattr(CardTable, "put_faces", full_disk)
+        book.ignore(card)
+        assert ballast.exists()
+        assert files_with(tmp_path, picture[60:90]) == []
+
+
+@pytest.mark.parametrize("decision", ["name", "wrong", "forget"])
+def test_a_decision_that_is_interrupted_changes_neither_home_nor_strangers(
+    tmp_path, monkeypatch, decision
+):
+    with opened(tmp_path) as home, StrangerBook(home, save_every=1) as book:
+        home.teach(np.zeros(LENGTH), "ana")
+        vertex = home.observe(np.full(LENGTH, 0.1), camera="door", frame=0).vertex
+        card = book.observe(np.full(LENGTH, 9.0), camera="door", frame=1)
+        book.observe(np.full(LENGTH, 0.3), camera="door", frame=2)
+        before = digest(home.learner), shown(book.strangers), home.sequence
+        act = {
+            "name": lambda: book.name(card, "ben"),
+            "wrong": lambda: book.wrong(vertex),
+            "forget": lambda: book.forget("ana"),
+        }[decision]
+
+        def interrupted(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(StrangerBook, "_write", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                act()
+        assert (digest(home.learner), shown(book.strangers), home.sequence) == before
+        assert shown(StrangerBook(home).strangers) == before[1]
+        act()
+        assert shown(StrangerBook(home).strangers) == shown(book.strangers)
+        assert digest(home.learner) != before[0]
+
+
+def test_who_is_ignored_is_stored_as_long_as_sightings(tmp_path):
     clock = Clock()
     retention = RetentionPolicy(stranger_hours=8, sighting_days=30)
     with (
         opened(tmp_path, retention=retention) as home,
-        StrangerBook(home, tmp_path, clock=clock) as visitors,
+        StrangerBook(home, clock=clock) as book,
     ):
         postman, other = np.zeros(LENGTH), np.full(LENGTH, 9.0)
-        visitors.ignore(visitors.met(postman, camera="door", frame=0))
-        visitors.met(other, camera="door", frame=0, picture=png(5, side=24))
+        book.ignore(book.observe(postman, camera="door", frame=0))
+        book.observe(other, camera="door", frame=0, picture=png(5, side=24))
         clock.now += 7 * HOUR
-        assert visitors.expire() == 0
+        assert book.expire() == 0
         assert files_with(tmp_path, png(5, side=24)[60:90])
         clock.now += 2 * HOUR
-        assert visitors.expire() == 1
+        assert book.expire() == 1
         assert not files_with(tmp_path, png(5, side=24)[60:90])
         clock.now += 24 * HOUR
-        visitors.met(postman, camera="door", frame=1)
-        assert visitors.cards() == []
+        book.observe(postman, camera="door", frame=1)
+        assert book.cards() == []
         clock.now += 31 * 24 * HOUR
-        assert visitors.expire() == 1
+        assert book.expire() == 1
 
 
 # Wrong -------------------------------------------------------------------------------------
@@ -478,14 +536,14 @@ def test_wrong_that_was_interrupted_can_be_said_again(tmp_path):
             home.drop(doomed[gone])
 
 
-def test_wrong_on_a_vertex_that_is_gone_is_told(tmp_path):
-    with opened(tmp_path) as home, StrangerBook(home, tmp_path) as visitors:
+def test_wrong_on_a_vertex_that_is_gone_is_reported(tmp_path):
+    with opened(tmp_path) as home, StrangerBook(home) as book:
         home.teach(np.zeros(LENGTH), "ana")
         for vertex in (7, -1):
             with pytest.raises(NotFound, match=f"no vertex {vertex} any more"):
-                visitors.wrong(vertex)
-        assert visitors.cards() == []
-        assert visitors.wrong(0).vertices == (0,)
+                book.wrong(vertex)
+        assert book.cards() == []
+        assert book.wrong(0).vertices == (0,)
         assert home.learner.names == ()
 
 
@@ -535,12 +593,12 @@ def test_a_new_stranger_raises_one_alert(tmp_path):
     with Hook() as hook, opened(tmp_path) as home:
         webhook = Webhook(hook.address)
         options = {"alert": webhook, "alert_after": 2, "clock": Clock(5.0)}
-        with StrangerBook(home, tmp_path, **options) as visitors:
+        with StrangerBook(home, **options) as book:
             for frame in range(4):
-                visitors.met(np.zeros(LENGTH), camera="door", frame=frame)
-            visitors.met(np.full(LENGTH, 9.0), camera="door", frame=9)
-        with StrangerBook(home, tmp_path, **options) as visitors:
-            visitors.met(np.zeros(LENGTH), camera="door", frame=10)
+                book.observe(np.zeros(LENGTH), camera="door", frame=frame)
+            book.observe(np.full(LENGTH, 9.0), camera="door", frame=9)
+        with StrangerBook(home, **options) as book:
+            book.observe(np.zeros(LENGTH), camera="door", frame=10)
         webhook.close()
     expected = {"event": "stranger", "card": 1, "count": 2, "camera": "door", "frame": 1}
     assert hook.heard == [("/hook?token=secret", expected | {"time": 5.0})]
@@ -572,7 +630,7 @@ def test_nobody_waits_for_a_webhook_that_hangs():
         free.set()
 
 
-def test_a_machine_that_is_not_there_is_told():
+def test_a_machine_that_is_not_there_is_reported():
     with Hook() as hook:
         gone = hook.address
     webhook = Webhook(gone, pause=0.01)

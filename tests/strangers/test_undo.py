@@ -18,8 +18,8 @@ def at(x):
     return np.full(LENGTH, float(x), np.float32)
 
 
-def card_of(visitors, number):
-    card = visitors.strangers.card(number)
+def card_of(book, number):
+    card = book.strangers.card(number)
     return card.number, card.count, card.first, card.last, [face.picture for face in card.faces]
 
 
@@ -40,141 +40,142 @@ def home(tmp_path, now):
 
 
 @pytest.fixture
-def visitors(home, tmp_path, now):
-    with StrangerBook(home, tmp_path / "home", clock=lambda: now[0]) as opened:
+def book(home, tmp_path, now):
+    with StrangerBook(home, clock=lambda: now[0]) as opened:
         yield opened
 
 
-def meet(visitors, x, seed=0, **more):
+def meet(book, x, seed=0, **more):
     picture = png(seed)
-    return visitors.met(at(x), camera="door", frame=0, picture=picture, quality=seed, **more)
+    return book.observe(at(x), camera="door", frame=0, picture=picture, quality=seed, **more)
 
 
-def test_undoing_a_name_brings_the_card_back_as_it_was(home, visitors):
-    number = meet(visitors, 0.0, 1)
-    meet(visitors, 0.1, 2)
-    meet(visitors, 0.2, 3)
-    meet(visitors, 9.0, 4)
-    before, was = home.sequence, card_of(visitors, number)
-    visitors.name(number, "ana")
+def test_undoing_a_name_brings_the_card_back_as_it_was(home, book):
+    number = meet(book, 0.0, 1)
+    meet(book, 0.1, 2)
+    meet(book, 0.2, 3)
+    meet(book, 9.0, 4)
+    before, was = home.sequence, card_of(book, number)
+    book.name(number, "ana")
     assert home.predict(at(0.0)).label == "ana"
     with pytest.raises(NotFound):
-        visitors.strangers.card(number)
+        book.strangers.card(number)
     home.undo(to=before)
-    visitors.undone(before)
-    assert card_of(visitors, number) == was
+    book.undone(before)
+    assert card_of(book, number) == was
     assert home.predict(at(0.0)).label is None
-    assert meet(visitors, 0.15) == number  # its vectors are back too, not only its pictures
+    assert meet(book, 0.15) == number  # its vectors are back too, not only its pictures
 
 
-def test_who_was_seen_since_is_one_with_the_card_that_comes_back(home, visitors):
-    number = meet(visitors, 0.0)
+def test_who_was_seen_since_is_one_with_the_card_that_comes_back(home, book):
+    number = meet(book, 0.0)
     before = home.sequence
-    visitors.name(number, "ana")
-    again = meet(visitors, 0.1)
+    book.name(number, "ana")
+    again = meet(book, 0.1)
     assert again != number
     home.undo(to=before)
-    visitors.undone(before)
-    (card,) = visitors.cards()
+    book.undone(before)
+    (card,) = book.cards()
     assert (card.number, card.count) == (number, 2)
-    assert meet(visitors, 0.2) == number
+    assert meet(book, 0.2) == number
 
 
-def test_an_undo_that_reaches_less_far_brings_nothing_back(home, visitors):
-    visitors.name(meet(visitors, 0.0), "ana")
+def test_an_undo_that_reaches_less_far_brings_nothing_back(home, book):
+    book.name(meet(book, 0.0), "ana")
     after = home.sequence
     home.teach(at(9.0), "ben")
     home.undo(to=after)
-    visitors.undone(after)
-    assert visitors.cards() == []
+    book.undone(after)
+    assert book.cards() == []
 
 
-def test_undoing_wrong_takes_the_faces_off_the_strangers(home, visitors):
-    number = meet(visitors, 0.3, 1)
+def test_undoing_wrong_takes_the_faces_off_the_strangers(home, book):
+    number = meet(book, 0.3, 1)
     home.teach(at(0.0), "ana", picture=png(7))
     vertex = int(home.vertices().ids[0])
     home.observe(at(0.1), camera="door", frame=1)
-    was, before = card_of(visitors, number)[:2], home.sequence
-    visitors.wrong(vertex)
-    assert visitors.strangers.card(number).count > 1
+    was, before = card_of(book, number)[:2], home.sequence
+    book.wrong(vertex)
+    assert book.strangers.card(number).count > 1
     home.undo(to=before)
-    visitors.undone(before)
-    assert card_of(visitors, number)[:2] == was
-    (card,) = visitors.cards()
+    book.undone(before)
+    assert card_of(book, number)[:2] == was
+    (card,) = book.cards()
     assert [face.picture for face in card.faces] == [png(1)]
 
 
-def test_undoing_wrong_gives_the_pictures_back(home, visitors):
+def test_undoing_wrong_gives_the_pictures_back(home, book):
     home.teach(at(0.0), "ana", picture=png(7))
     home.observe(at(0.3), camera="door", frame=1, picture=png(8))
     ids, before = home.vertices().ids.tolist(), home.sequence
     assert [home.album.picture(vertex) for vertex in ids] == [png(7), png(8)]
-    visitors.wrong(ids[0])
+    book.wrong(ids[0])
     assert home.album.vertices() == []
     home.undo(to=before)
-    visitors.undone(before)
+    book.undone(before)
     assert [home.album.picture(vertex) for vertex in ids] == [png(7), png(8)]
 
 
-def test_chosen_pictures_only_are_taught(home, visitors):
-    number = meet(visitors, 0.0, 1)
-    meet(visitors, 0.35, 2)
-    faces = visitors.strangers.card(number).faces
+def test_chosen_pictures_only_are_taught(home, book):
+    number = meet(book, 0.0, 1)
+    meet(book, 0.35, 2)
+    faces = book.strangers.card(number).faces
     assert [face.picture for face in faces] == [png(2), png(1)]
     for bad in (["0" * 16], []):
         with pytest.raises(NotFound):
-            visitors.name(number, "ana", bad)
-    assert visitors.name(number, "ana", [faces[1].key, faces[1].key, "0" * 16]) == 1
+            book.name(number, "ana", bad)
+    assert book.name(number, "ana", [faces[1].key, faces[1].key, "0" * 16]) == 1
     (row,) = home.vertices().vectors
     assert np.array_equal(row, at(0.0))
-    assert visitors.cards() == []  # the others went with the card
+    assert book.cards() == []  # the others went with the card
 
 
-def test_a_choice_is_not_another_face_once_a_better_one_came(home, visitors):
-    number = meet(visitors, 0.0, 1)
-    (first,) = visitors.strangers.card(number).faces
-    meet(visitors, 0.35, 2)
-    assert visitors.strangers.card(number).faces[0].key != first.key
-    visitors.name(number, "ana", [first.key])
+def test_a_choice_is_not_another_face_once_a_better_one_came(home, book):
+    number = meet(book, 0.0, 1)
+    (first,) = book.strangers.card(number).faces
+    meet(book, 0.35, 2)
+    assert book.strangers.card(number).faces[0].key != first.key
+    book.name(number, "ana", [first.key])
     (row,) = home.vertices().vectors
     assert np.array_equal(row, at(0.0))
 
 
-def test_what_was_ignored_can_be_shown_again(home, visitors, tmp_path):
-    number = meet(visitors, 0.0)
-    visitors.ignore(number)
-    assert visitors.cards() == []
-    visitors.show(number)
-    assert [card.number for card in visitors.cards()] == [number]
+def test_what_was_ignored_can_be_shown_again(home, book, tmp_path):
+    number = meet(book, 0.0)
+    book.ignore(number)
+    assert book.cards() == []
+    book.show(number)
+    assert [card.number for card in book.cards()] == [number]
     with pytest.raises(NotFound):
-        visitors.show(99)
-    meet(visitors, 0.1, 5)
-    assert [face.picture for face in visitors.cards()[0].faces] == [png(5)]
+        book.show(99)
+    meet(book, 0.1, 5)
+    assert [face.picture for face in book.cards()[0].faces] == [png(5)]
 
 
-def test_memory_of_named_strangers_is_short(home, visitors, now, tmp_path):
+def test_memory_of_named_strangers_is_short(home, book, now, tmp_path):
     for number in range(STEPS + 3):
-        visitors.name(meet(visitors, 100.0 * number, number), f"p{number}")
-    assert len(visitors._thoughts) == STEPS
+        book.name(meet(book, 100.0 * number, number), f"p{number}")
+    assert len(book._undo_history) == STEPS
     now[0] += 2 * 3600
-    visitors.expire()
-    assert len(visitors._thoughts) == 0
-    visitors.name(meet(visitors, -100.0, 50), "zoe")
-    assert len(visitors._thoughts) == 1
-    visitors.forget("zoe")
-    assert len(visitors._thoughts) == 0
+    book.expire()
+    assert len(book._undo_history) == 0
+    book.name(meet(book, -100.0, 50), "zoe")
+    assert len(book._undo_history) == 1
+    book.forget("zoe")
+    assert len(book._undo_history) == 0
 
 
-def test_a_card_that_came_back_is_on_the_disk_and_one_that_went_is_not(home, visitors, tmp_path):
+def test_a_card_that_came_back_is_on_the_disk_and_one_that_went_is_not(home, book, tmp_path):
     face = png(3, side=16)
-    number = visitors.met(at(0.0), camera="door", frame=0, picture=face, quality=1.0)
+    number = book.observe(at(0.0), camera="door", frame=0, picture=face, quality=1.0)
     before = home.sequence
-    visitors.name(number, "ana")
+    book.name(number, "ana")
     inside = face[40:120]
-    assert "strangers.snapshot" not in files_with(tmp_path / "home", inside)
+    assert home.database.query("SELECT count(*) FROM card_faces") == [(0,)]
     home.undo(to=before)
-    visitors.undone(before)
-    assert "strangers.snapshot" in files_with(tmp_path / "home", inside)
+    book.undone(before)
+    assert home.database.query("SELECT png FROM card_faces") == [(face,)]
+    assert files_with(tmp_path / "home", inside)
 
 
 def test_cards_come_and_go_at_random_and_nothing_breaks():
@@ -187,12 +188,12 @@ def test_cards_come_and_go_at_random_and_nothing_breaks():
         cards = strangers.cards(hidden=True)
         chosen = cards[int(rng.integers(len(cards)))].number
         if turn % 3 == 0:
-            gone.append(strangers.leftover(chosen))
+            gone.append(strangers.removed_card(chosen))
             strangers.remove(chosen)
         elif turn % 3 == 1 and gone:
-            strangers.bring_back(gone.pop(int(rng.integers(len(gone)))))
+            strangers.restore_card(gone.pop(int(rng.integers(len(gone)))))
         elif turn % 7 == 2:
-            strangers.take_off(strangers.leftover(chosen).members[0].vector, 1)
+            strangers.remove_face(strangers.removed_card(chosen).members[0].vector, 1)
         if turn % 10 == 0:
             again = Strangers(KERNEL, max_vertices=12)
             again.restore(strangers.record())  # which refuses what contradicts itself

@@ -1,18 +1,19 @@
 """Added cameras: watched again after a restart, removed for good, reconnected when lost."""
 
-import json
 import os
+import sqlite3
 import stat
 from contextlib import contextmanager
 
 import pytest
 
+from helpers.homes import files_with
 from helpers.services import API, client_of, photo, scene, service_in, teach
 from helpers.waiting import eventually
 from helpers.webcams import Webcam
+from onlooker.home.camera_table import CameraTable
+from onlooker.home.database import NotSaved
 from onlooker.vision.types import Frame
-from onlooker.web import cameras as web_cameras
-from onlooker.web.cameras import CAMERA_FILE, CameraFile
 
 
 def cameras(client):
@@ -52,7 +53,7 @@ def started(tmp_path, films):
     @contextmanager
     def start(*own, folders=(films,)):
         home = tmp_path / "home"
-        with service_in(home, folders=folders, camera_folder=home) as service:
+        with service_in(home, folders=folders) as service:
             for source in own:
                 service.cameras.watch(source)
             said = service.cameras.resume()
@@ -80,8 +81,7 @@ def test_a_camera_that_was_added_is_watched_after_a_restart(started, webcam, fil
         assert client.said == []
         assert client.get(f"{API}/health").json()["problems"] == []
         assert "hunter2" not in repr(everything_said(client))
-    file = tmp_path / "home" / CAMERA_FILE
-    assert "hunter2" in file.read_text()  # so that it is for its owner only
+    (file,) = [tmp_path / "home" / name for name in files_with(tmp_path / "home", b"hunter2")]
     assert os.name == "nt" or stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
@@ -100,7 +100,9 @@ def test_a_camera_that_was_removed_does_not_come_back(started, webcam, tmp_path)
         assert client.delete(f"{API}/cameras/door").status_code == 204
     with started() as client:
         assert list(cameras(client)) == ["hall"]
-    assert "door" not in (tmp_path / "home" / CAMERA_FILE).read_text()
+    with sqlite3.connect(tmp_path / "home" / "onlooker.db") as connection:
+        assert connection.execute("SELECT name FROM cameras").fetchall() == [("hall",)]
+    connection.close()
 
 
 def test_a_camera_of_the_command_line_is_not_there_twice(started, webcam):
@@ -156,64 +158,40 @@ def test_what_is_not_permitted_any_more_is_not_watched_and_can_be_removed(starte
         assert client.delete(f"{API}/cameras/yard").status_code == 404
 
 
-DAMAGES = {
-    "empty": lambda text: "",
-    "not JSON": lambda text: text[:-1],
-    "nested without end": lambda text: "[" * 10_000,
-    "half of it": lambda text: text[: len(text) // 2],
-    "another machine, which would get the password": lambda text: text.replace("0.0.1", "0.0.2"),
-    "of a later version": lambda text: json.dumps({**json.loads(text), "version": 2}),
-    "no cameras": lambda text: json.dumps({**json.loads(text), "cameras": 7}),
-    "another shape": lambda text: json.dumps([json.loads(text)]),
-    "not text": lambda text: "\xff" + text,
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_what_was_not_written_like_that_is_not_read(tmp_path, damage):
-    CameraFile(tmp_path).add("door", "rtsp://me:hunter2@127.0.0.1/a")
-    text = damage((tmp_path / CAMERA_FILE).read_text())
-    (tmp_path / CAMERA_FILE).write_text(text, encoding="latin-1")
-    file = CameraFile(tmp_path)
-    assert file.sources == {}
-    assert f"{CAMERA_FILE}.damaged-1" in file.problem
-    assert "hunter2" not in file.problem
-    assert (tmp_path / f"{CAMERA_FILE}.damaged-1").read_text(encoding="latin-1") == text
-    file.add("hall", "0")
-    again = CameraFile(tmp_path)
-    assert again.sources == {"hall": "0"}
-    assert again.problem is None
-
-
-def test_a_damaged_file_is_told_and_the_service_starts(started, webcam, tmp_path):
+def test_a_damaged_camera_is_reported_and_the_service_starts(started, webcam, tmp_path):
     with started() as client:
         added(client, webcam.address, "door")
-    file = tmp_path / "home" / CAMERA_FILE
-    file.write_text(file.read_text().replace("door", "hall"))
+        added(client, webcam.address, "yard")
+    with sqlite3.connect(tmp_path / "home" / "onlooker.db") as connection:
+        connection.execute("UPDATE cameras SET source = 'rtsp://other' WHERE name = 'door'")
+    connection.close()
     with started() as client:
-        assert cameras(client) == {}
+        assert list(cameras(client)) == ["yard"]
         health = client.get(f"{API}/health").json()
         assert health["status"] == "degraded"
-        assert f"{CAMERA_FILE}.damaged-1" in health["problems"][0]
+        assert health["problems"] == [
+            "1 stored cameras are damaged and not watched: add them again"
+        ]
         assert "hunter2" not in repr(everything_said(client))
         added(client, webcam.address, "door")
     with started() as client:
-        assert list(cameras(client)) == ["door"]
+        assert list(cameras(client)) == ["yard", "door"]
         assert client.get(f"{API}/health").json()["problems"] == []
 
 
 def test_a_camera_that_cannot_be_written_down_is_not_acknowledged(started, webcam, monkeypatch):
-    def full(path, content, *, mode):
-        raise OSError(28, "No space left on device")
+    def full(*_):
+        raise NotSaved("database or disk is full")
 
     with started() as client:
         added(client, webcam.address, "door")
         with monkeypatch.context() as patch:
-            patch.setattr(web_cameras, "replace_file", full)
+            patch.setattr(CameraTable, "add", full)
+            patch.setattr(CameraTable, "remove", full)
             new = {"source": webcam.address, "name": "hall"}
             refused = client.post(f"{API}/cameras", json=new)
             assert refused.status_code == 503
-            assert "No space left" in refused.json()["detail"]
+            assert "disk is full" in refused.json()["detail"]
             assert list(cameras(client)) == ["door"]
             half = client.delete(f"{API}/cameras/door")
             assert half.status_code == 503
@@ -221,24 +199,6 @@ def test_a_camera_that_cannot_be_written_down_is_not_acknowledged(started, webca
             assert cameras(client) == {}
     with started() as client:
         assert list(cameras(client)) == ["door"]
-
-
-def test_a_kill_while_writing_leaves_the_file_of_before(tmp_path, monkeypatch):
-    file = CameraFile(tmp_path)
-    file.add("door", "0")
-
-    def killed(*arguments):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "fsync", killed)
-    with pytest.raises(KeyboardInterrupt):
-        file.add("hall", "1")
-    monkeypatch.undo()
-    again = CameraFile(tmp_path)
-    assert again.sources == {"door": "0"}
-    assert again.problem is None
-    again.add("hall", "1")
-    assert CameraFile(tmp_path).sources == {"door": "0", "hall": "1"}
 
 
 def test_a_removed_camera_leaves_nothing_behind(started, webcam):

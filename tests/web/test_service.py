@@ -18,7 +18,7 @@ def closed_home(folder, days):
 
     with (
         Home(folder, new_learner=new_learner, clock=then) as home,
-        StrangerBook(home, folder, clock=then) as book,
+        StrangerBook(home, clock=then) as book,
     ):
         home.record_sighting(camera="door", frame=1, name="ana", vertex=None)
         book.met(np.full(96 * 96, 0.5, np.float32), camera="door", frame=2)

@@ -18,9 +18,8 @@ from onlooker.cli.settings import Settings, load_settings
 from onlooker.core.errors import BadValue, Incompatible
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.home import transfer
-from onlooker.home.home import Home
+from onlooker.home.home import FaceToTeach, Home
 from onlooker.home.reopen import is_home, learner_like, reopen
-from onlooker.home.taught import Register
 from onlooker.recognition.pipeline import deferred_signals
 from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import FaceFinder, face_distances
@@ -63,7 +62,7 @@ def open_existing(home: Path | None) -> Iterator[Home]:
 @contextmanager
 def open_with_strangers(home: Path | None) -> Iterator[StrangerBook]:
     """The same with its strangers, without those that have expired."""
-    with open_existing(home) as found, StrangerBook(found, home_folder(home)) as book:
+    with open_existing(home) as found, StrangerBook(found) as book:
         book.expire()
         yield book
         print_problems(book.problems)
@@ -150,24 +149,9 @@ def teach_new(learner: Home | OnlineHarmonicLearner, people: PeopleFaces) -> dic
 
 
 def teach_once(home: Home, people: PeopleFaces) -> list[str]:
-    """Teach the faces that the home was never taught before; return the names that are left out.
-
-    Those were forgotten, renamed or undone since. A single face that was dropped because it was
-    wrong is not taught again either.
-    """
-    register = Register(home.folder)
-    vertices, known = home.vertices(), home.learner.names
-    there = set(zip((row.tobytes() for row in vertices.vectors), vertices.names, strict=True))
-    left_out = register.left_out(people, known)
+    """Teach the faces of a folder that the home was never taught; return the names left out."""
+    faces = [
+        FaceToTeach(name, face.vector, face.png) for name, faces in people.items() for face in faces
+    ]
     with deferred_signals():
-        for name, faces in people.items():
-            if name in left_out:
-                continue
-            for face in faces:
-                place = (face.vector.tobytes(), name)
-                if place not in there and not register.knows(name, face.vector):
-                    home.teach(face.vector, name, picture=face.png)
-                    there.add(place)
-                register.add(name, face.vector)
-        register.save()
-    return left_out
+        return home.teach_once(faces)

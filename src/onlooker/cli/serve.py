@@ -38,7 +38,6 @@ from onlooker.cli.output import (
 from onlooker.cli.recognizers import existing_folder, faces_in_folder, finder_from
 from onlooker.cli.settings import Settings, load_settings
 from onlooker.home.home import Home
-from onlooker.home.taught import Register
 from onlooker.recognition.pipeline import deferred_signals
 from onlooker.strangers.book import StrangerBook
 
@@ -229,7 +228,7 @@ def opened_service(
         opened = open_or_create(chosen, finder)
         try:
             print_left_out(teach_once(opened, people))
-            alerts.begin(Register(home).identity)
+            alerts.begin(opened.taught.identity)
         except BaseException:
             opened.close()
             raise
@@ -237,7 +236,7 @@ def opened_service(
 
     with ExitStack() as stack:
         stack.callback(alerts.close)
-        book = partial(StrangerBook, folder=home, alert=alerts if alerts.wanted else None)
+        book = partial(StrangerBook, alert=alerts if alerts.wanted else None)
         yield stack.enter_context(
             Service(
                 open_home,
@@ -245,6 +244,5 @@ def opened_service(
                 recognizer,
                 folders=folders,
                 alert_problems=alerts.problems,
-                camera_folder=home,
             )
         )

@@ -152,7 +152,7 @@ def _learn(
     with (
         frames_from(*sources) as frames,
         open_or_create(chosen, finder) as home,
-        StrangerBook(home, home.folder) as book,
+        StrangerBook(home) as book,
     ):
         print_left_out(teach_once(home, people))
         _refuse_nobody(home.learner)

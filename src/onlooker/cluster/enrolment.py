@@ -1,15 +1,19 @@
 """The folder of labeled pictures of a cluster: who is in it is taught once.
 
-`up` reads it each time. A register in the folder of the cluster remembers who was taught, so that
-whoever was forgotten since does not come back with the pictures.
+`up` reads the folder each time. A database in the folder of the cluster records which faces were
+taught, so that whoever was forgotten since does not come back with the pictures.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from onlooker.cluster.config import Config
 from onlooker.cluster.messages import Label
 from onlooker.core.errors import BadValue
-from onlooker.home.taught import Register
+from onlooker.home.database import Database
+from onlooker.home.migration import TAUGHT_FILE, import_taught
+from onlooker.home.taught import TaughtFaces
 from onlooker.recognition.recognizer import FaceRecognizer
 
 
@@ -27,29 +31,33 @@ def labels_of(config: Config) -> list[Label]:
     return [Label(name, vector) for name, vector in rows if name is not None]
 
 
-def untaught(
-    labels: Sequence[Label], known: Collection[str], register: Register
-) -> tuple[list[str], list[Label]]:
-    """Names that were taught once and no site knows any more; and labels that are new.
+@contextmanager
+def taught_faces(folder: Path) -> Iterator[TaughtFaces]:
+    """The record in the folder of a cluster of which faces were taught from the people's folder.
+
+    Not in the homes of the sites: a site that is added later must not bring back whoever was
+    forgotten before.
 
     >>> import tempfile
-    >>> from pathlib import Path
     >>> import numpy as np
     >>> ana, ben = Label("ana", np.zeros(2)), Label("ben", np.ones(2))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     register = Register(Path(folder))
-    ...     noted([ana], register)
-    ...     left_out, new = untaught([ana, ben], {"cid"}, register)
-    >>> left_out, [label.name for label in new]
-    (['ana'], ['ben'])
+    >>> with tempfile.TemporaryDirectory() as folder, taught_faces(Path(folder)) as taught:
+    ...     taught.add([ana])
+    ...     new, forgotten = taught.untaught([ana, ben], {"cid"})
+    >>> [label.name for label in new], forgotten
+    (['ben'], ['ana'])
     """
-    left_out = register.left_out(dict.fromkeys(label.name for label in labels), known)
-    wanted = [label for label in labels if label.name not in left_out]
-    return left_out, [one for one in wanted if not register.knows(one.name, one.vector)]
-
-
-def noted(labels: Sequence[Label], register: Register) -> None:
-    """These are taught now."""
-    for label in labels:
-        register.add(label.name, label.vector)
-    register.save()
+    folder.mkdir(parents=True, exist_ok=True)
+    database = Database(folder / "taught.db")
+    try:
+        taught, old = TaughtFaces(database), folder / TAUGHT_FILE
+        database.upgrade(lambda: import_taught(old, taught) if old.exists() else None)
+        old.unlink(missing_ok=True)
+        yield taught
+    except (LookupError, TypeError, ValueError) as error:
+        raise BadValue(
+            f"{old} cannot be read ({error}), so nobody can tell who was forgotten; delete it, and "
+            "everybody in the folder of people is taught again"
+        ) from error
+    finally:
+        database.close()

@@ -13,7 +13,7 @@ from ray.exceptions import RayError
 
 from onlooker.cluster.config import Config
 from onlooker.cluster.coordinator import Coordinator, SiteStatus
-from onlooker.cluster.enrolment import labels_of, noted, untaught
+from onlooker.cluster.enrolment import labels_of, taught_faces
 from onlooker.cluster.merging import ANSWER_WITHIN, MergedView, merge_sites
 from onlooker.cluster.messages import ClusterError, SiteReceipt, SiteReport
 from onlooker.cluster.ray_camera import PREFIX as CAMERA_PREFIX
@@ -21,7 +21,6 @@ from onlooker.cluster.ray_camera import start_camera
 from onlooker.cluster.ray_site import NAMESPACE, SiteSpec, find_site, result_of, start_site
 from onlooker.cluster.ray_site import PREFIX as SITE_PREFIX
 from onlooker.cluster.transport import SiteUnavailable
-from onlooker.home.taught import Register
 
 OPEN_WITHIN = 120.0
 """Seconds for a site to open its home: wait for the lock of the process before, then replay."""
@@ -53,12 +52,11 @@ def start_cluster(config: Config, on_step: OnStep = lambda _: None) -> StartedCl
     for name, handle in sites.items():
         known.update(_wait_until_serving(name, handle).names)
         on_step(f"site {name}")
-    config.folder.mkdir(parents=True, exist_ok=True)
-    register = Register(config.folder)
-    forgotten, new = untaught(labels, known, register)
-    for handle in sites.values() if new else ():
-        _call(handle.call.remote("learn_labels", new, "people"), OPEN_WITHIN)
-    noted(new, register)
+    with taught_faces(config.folder) as taught:
+        new, forgotten = taught.untaught(labels, known)
+        for handle in sites.values() if new else ():
+            _call(handle.call.remote("learn_labels", new, "people"), OPEN_WITHIN)
+        taught.add(new)
     statuses: list[SiteStatus] = _call(_start_coordinator(config).visit.remote(), OPEN_WITHIN)
     for site in config.sites:
         for camera in site.cameras:

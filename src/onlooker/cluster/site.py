@@ -19,7 +19,6 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
-from onlooker.cluster.inbox import SiteHome as Home
 from onlooker.cluster.messages import (
     BatchAnswer,
     ClusterError,
@@ -40,6 +39,7 @@ from onlooker.core.records import Explanation, Prediction
 from onlooker.core.union import REFUSED
 from onlooker.home.database import HomeError
 from onlooker.home.disk import HomeInUse
+from onlooker.home.home import Home
 from onlooker.home.retention import RetentionPolicy
 
 HEARTBEAT_SECONDS = 5.0

@@ -1,21 +1,22 @@
-"""The database of a home, and the only module that imports sqlite3.
+"""The SQLite database of a home: its tables, transactions and errors.
 
-One connection writes, reads and checkpoints, in the thread that made it. WAL with
-synchronous=FULL: what a transaction has committed survives a power cut. secure_delete: what is
-deleted is overwritten. SQLite does not see a flipped bit inside a value, so whatever we could not
-make again carries a CRC32 of our own.
+This is the only module that imports sqlite3. One connection reads, writes and checkpoints, in the
+thread that opened it. WAL with synchronous=FULL: a committed transaction survives a power cut.
+secure_delete: deleted values are overwritten. SQLite does not notice a flipped bit inside a value,
+so rows that cannot be computed again carry a CRC32 (`row_crc`).
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from onlooker.core.errors import OnlookerError
 
-MIGRATIONS = (
+SCHEMA_CHANGES = (
     """
     CREATE TABLE events (
         sequence INTEGER PRIMARY KEY, time REAL NOT NULL, camera TEXT, frame INTEGER,
@@ -32,13 +33,35 @@ MIGRATIONS = (
         frame INTEGER NOT NULL, crc INTEGER NOT NULL, png BLOB NOT NULL);
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
     """,
-    "DROP TABLE strangers",  # whose faces are in a file of their own, with their cards
+    "DROP TABLE strangers",
+    # What was in files beside the database: strangers.snapshot, cameras.json, register.json.
+    """
+    CREATE TABLE cards (
+        number INTEGER PRIMARY KEY, count INTEGER NOT NULL,
+        first_time REAL NOT NULL, first_camera TEXT, first_frame INTEGER,
+        last_time REAL NOT NULL, last_camera TEXT, last_frame INTEGER,
+        hidden INTEGER NOT NULL, alerted INTEGER NOT NULL, crc INTEGER NOT NULL);
+    CREATE TABLE card_faces (
+        card INTEGER NOT NULL, place INTEGER NOT NULL,
+        time REAL NOT NULL, camera TEXT, frame INTEGER, quality REAL NOT NULL,
+        type TEXT NOT NULL, vector BLOB NOT NULL, png BLOB, crc INTEGER NOT NULL,
+        PRIMARY KEY (card, place));
+    CREATE TABLE card_vertices (
+        vertex INTEGER PRIMARY KEY, card INTEGER NOT NULL, turn INTEGER NOT NULL,
+        time REAL NOT NULL, multiplicity INTEGER NOT NULL,
+        type TEXT NOT NULL, vector BLOB NOT NULL, crc INTEGER NOT NULL);
+    CREATE TABLE cameras (name TEXT PRIMARY KEY, source TEXT NOT NULL, crc INTEGER NOT NULL);
+    CREATE TABLE taught (digest TEXT PRIMARY KEY) WITHOUT ROWID;
+    CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+    """,
 )
 """Number n brings a database of version n to version n + 1. Never change one: add another."""
 
-VERSION = sqlite3.sqlite_version
-"""Of SQLite, for people who report a problem."""
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+VERSION = len(SCHEMA_CHANGES)
+"""The version that this code reads and writes."""
+SQLITE_VERSION = sqlite3.sqlite_version
+"""For problem reports."""
+_DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SETTINGS = (
     "journal_mode = WAL",
     "synchronous = FULL",
@@ -60,69 +83,91 @@ class NotSaved(HomeError):
 
 
 class Database:
-    """A file of tables. `EventLog` keeps the events in it, `Album` what people look at."""
+    """One file of tables, opened but not upgraded: call `upgrade` before using the tables."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         path.touch(mode=0o600)
-        with _errors_of(HomeError):
+        with _translated_errors(HomeError):
             self._connection = sqlite3.connect(path, isolation_level=None)
         try:
-            with _errors_of(HomeError):
-                self._set_up()
-                self._migrate(path)
+            with _translated_errors(HomeError):
+                # A flipped bit may leave no UTF-8: then the CRC has to report it, not the decoder.
+                self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+                for setting in _SETTINGS:
+                    self._connection.execute(f"PRAGMA {setting}")
+                self.query("PRAGMA user_version")  # reads the file: no database raises here
         except BaseException:
             self._connection.close()
             raise
 
-    def _set_up(self) -> None:
-        # A flipped bit may leave no UTF-8: then the CRC must have the word, not the decoder.
-        self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
-        for setting in _SETTINGS:
-            self._connection.execute(f"PRAGMA {setting}")
+    @property
+    def version(self) -> int:
+        """The version of the tables; 0 for an empty file."""
+        return int(self.query("PRAGMA user_version")[0][0])
 
-    def _migrate(self, path: Path) -> None:
-        version = int(self.run("PRAGMA user_version")[0][0])
-        if version > len(MIGRATIONS):
+    def upgrade(self, import_rows: Callable[[], object] | None = None) -> None:
+        """Bring the tables to the newest version in one transaction.
+
+        import_rows fills new tables from elsewhere and belongs to the same transaction: a process
+        that is killed on the way leaves the database as it was.
+        """
+        version = self.version
+        if version > VERSION:
             raise HomeError(
-                f"{path} has version {version}, this Onlooker reads up to {len(MIGRATIONS)}; "
+                f"{self._path} has version {version}, this Onlooker reads up to {VERSION}; "
                 "update Onlooker"
             )
-        for number, script in enumerate(MIGRATIONS[version:], start=version + 1):
-            with self.transaction():
+        if version == VERSION:
+            return
+        with self.transaction():
+            for script in SCHEMA_CHANGES[version:]:
                 for statement in filter(str.strip, script.split(";")):
                     self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA user_version = {number}")
+            if import_rows is not None:
+                import_rows()
+            self._connection.execute(f"PRAGMA user_version = {VERSION}")
+
+    def copy_to(self, path: Path) -> None:
+        """Write a consistent copy, the write-ahead log included, into a new file."""
+        path.touch(mode=0o600)
+        with _translated_errors(NotSaved):
+            copy = sqlite3.connect(path)
+            try:
+                self._connection.backup(copy)
+            finally:
+                copy.close()
 
     def close(self) -> None:
-        """Move everything into the main file, if that can be done now, and let go of it."""
-        with suppress(HomeError):  # what is in the log is as safe
+        """Checkpoint the write-ahead log if that is possible now, and close the connection."""
+        with suppress(HomeError):  # what stays in the log is as safe there
             self.checkpoint()
         self._connection.close()
 
-    def abandon(self) -> None:
-        """Let go of a file that is past saving."""
+    def close_as_it_is(self) -> None:
+        """Close without a checkpoint: for a file that is damaged beyond repair."""
         self._connection.close()
 
-    def sound(self) -> bool:
-        """Whether every page can be read."""
+    def is_intact(self) -> bool:
+        """Whether SQLite can read every page."""
         try:
-            return self.run("PRAGMA quick_check(1)") == [("ok",)]
+            return self.query("PRAGMA quick_check(1)") == [("ok",)]
         except HomeError:
             return False
 
-    # ---- for everybody who has something to keep here
+    # ---- statements
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of it or nothing; on the disk when the block has ended without an error.
+        """All of the block or nothing; on the disk when the block ends without an error.
 
-        Within another one it is a part of that: all of both or nothing.
+        Inside another transaction it is a part of that one.
         """
         connection = self._connection
         if connection.in_transaction:
             yield
             return
-        with _errors_of(NotSaved):
+        with _translated_errors(NotSaved):
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -132,68 +177,81 @@ class Database:
                     connection.execute("ROLLBACK")
                 raise
 
-    def run(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """One statement: its rows."""
-        return list(self.each(sql, values))
+    def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of one statement."""
+        return list(self.iterate(sql, values))
 
-    def each(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """The same, one row at a time: there may be more than memory has room for."""
-        with _errors_of(HomeError):
-            # Not `yield from`: that closes the cursor of a loop that was left, in whichever thread
-            # collects the garbage, and SQLite minds.
+    def iterate(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows one at a time: there may be more than fit into memory."""
+        with _translated_errors(HomeError):
+            # Not `yield from`: that would close the cursor of an abandoned loop in whichever thread
+            # collects the garbage, and SQLite refuses other threads.
             cursor = self._connection.execute(sql, values)
             while (row := cursor.fetchone()) is not None:
                 yield row
 
-    def change(self, sql: str, values: Sequence[Any] = ()) -> int:
-        """One statement, by itself or within a transaction: how many rows it changed."""
-        with _errors_of(NotSaved):
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
+        """One changing statement, by itself or within a transaction: how many rows it changed."""
+        with _translated_errors(NotSaved):
             return self._connection.execute(sql, values).rowcount
 
     def checkpoint(self) -> None:
-        """Empty the write-ahead log into the main file, and cut it to nothing."""
-        if self.run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
-            raise NotSaved("another program reads the store, so its log cannot be emptied; stop it")
+        """Move the write-ahead log into the main file and truncate the log."""
+        if self.query("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
+            raise NotSaved(
+                "another program reads the database, so its log cannot be emptied; stop it"
+            )
 
     def compact(self) -> None:
-        """Write the file anew, so that not even a freed corner of a page holds what was deleted."""
-        with _errors_of(NotSaved):
+        """Rewrite the file, so that no free page holds what was deleted."""
+        with _translated_errors(NotSaved):
             self._connection.execute("VACUUM")
         self.checkpoint()
 
     @property
     def size(self) -> int:
-        """Bytes in use, without those that were freed and will be used again."""
+        """Bytes in use, without free pages."""
         names = ("page_count", "freelist_count", "page_size")
-        pages, free, each = (int(self.run(f"PRAGMA {name}")[0][0]) for name in names)
-        return (pages - free) * each
+        pages, free, page_size = (int(self.query(f"PRAGMA {name}")[0][0]) for name in names)
+        return (pages - free) * page_size
 
-    # ---- single numbers
+    # ---- single numbers, in the table meta
 
-    def note(self, key: str, value: int | None) -> None:
-        """Remember a number, or forget it."""
-        with self.transaction():
-            self.mark(key, value)
-
-    def mark(self, key: str, value: int | None) -> None:
-        """The same within a transaction."""
-        self.change("DELETE FROM meta WHERE key = ?", (key,))
-        if value is not None:
-            self.change("INSERT INTO meta VALUES (?, ?)", (key, value))
-
-    def noted(self, key: str) -> int | None:
-        """A number that was remembered."""
-        rows = self.run("SELECT value FROM meta WHERE key = ?", (key,))
+    def number(self, key: str) -> int | None:
+        """A stored number."""
+        rows = self.query("SELECT value FROM meta WHERE key = ?", (key,))
         return int(rows[0][0]) if rows else None
+
+    def numbers(self, prefix: str) -> dict[str, int]:
+        """The stored numbers whose key is `PREFIX NAME`, by name."""
+        sql = "SELECT key, value FROM meta WHERE substr(key, 1, ?) = ?"
+        start = len(prefix) + 1
+        return {key[start:]: int(n) for key, n in self.query(sql, (start, f"{prefix} "))}
+
+    def set_number(self, key: str, value: int | None) -> None:
+        """Store a number, or delete it."""
+        with self.transaction():
+            self.execute("DELETE FROM meta WHERE key = ?", (key,))
+            if value is not None:
+                self.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
+
+
+def row_crc(columns: Sequence[Any]) -> int:
+    """The checksum of a row's other columns.
+
+    >>> row_crc(("door", "rtsp://10.0.0.5/1"))
+    368256116
+    """
+    return crc32(repr(tuple(columns)).encode("utf-8", "backslashreplace"))
 
 
 @contextmanager
-def _errors_of(kind: type[HomeError]) -> Iterator[None]:
-    """SQLite's errors in our words: what is damaged is damaged, whatever we were about."""
+def _translated_errors(kind: type[HomeError]) -> Iterator[None]:
+    """Raise SQLite's errors as ours; damage is HomeDamaged, whatever was being done."""
     try:
         yield
     except sqlite3.Error as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE_CODES:
             raise HomeDamaged(f"the database is damaged: {error}") from error
-        advice = "; free some space, or look at the disk" if kind is NotSaved else ""
+        advice = "; free some space, or check the disk" if kind is NotSaved else ""
         raise kind(f"{error}{advice}") from error

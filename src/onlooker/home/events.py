@@ -1,25 +1,23 @@
-"""What is written of every change. `home/replay.py` makes a state of it again.
+"""The event log of a home: one event per call that changed something, in the table `events`.
 
-An event is one call that changed something. Its entries are JSON, one short list a change, in
-the order the graph made them:
+`replay.py` makes a learner of it again. The entries of an event are JSON, one short list per
+change, in the order in which the graph made them:
 
     ["new", 7]  ["new", 7, 12, "ana"]                      a vertex, its examples, its name
     ["new", 7, 12, null, 1657960367]                       the CRC32 of its vector, if it stays
     ["absorbed", 3]  ["absorbed", 3, 5]                    one example more, or several
     ["merged", 7, 3]  ["dropped", 7]                       7 is part of 3 now; 7 is gone
     ["labeled", 7, "ana"]  ["unlabeled", 7]
-    ["doubled", 0.5]  ["radius", 0.5]                      R after a doubling; R from elsewhere
+    ["doubled", 0.5]  ["radius", 0.5]                      R after a doubling; R set by a merge
     ["names", ["ana", "ben"]]                              all names in order, when they changed
     ["undo", 41]                                           the state after event 41
 
 The vectors themselves follow one another in the event's data, in the order of the entries.
-
-The journal of a home in its database: events with their vectors, in order.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeAlias
@@ -30,10 +28,16 @@ from numpy.typing import NDArray
 
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Entry
-from onlooker.home.database import Database, HomeError
+from onlooker.home.database import Database, HomeError, row_crc
 
 Change: TypeAlias = list[Any]
-"""One entry as it stands in the journal."""
+"""One entry as it is stored."""
+CHUNK = 500
+"""Events read at once, or deleted in one transaction: deleted rows are overwritten, which passes
+through the write-ahead log, and that must not grow to the size of the whole event log."""
+_COLUMNS = "sequence, time, camera, frame, kind, entries, next_id, type, crc"
+_ENTRIES = 5
+"""The position of the entries among the columns."""
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -47,7 +51,7 @@ class Event:
 
     sequence: int
     time: float
-    """Seconds since 1970, as the clock had it: for people. Only sequence orders events."""
+    """Seconds since 1970 by the wall clock, for people. Only the sequence orders events."""
     camera: str | None
     frame: int | None
     kind: str
@@ -56,48 +60,182 @@ class Event:
     next_id: int = 0
     """The id that the next vertex will get."""
     type: str | None = None
-    """Of the numbers in its data, as numpy has it: <f4 or <f8."""
+    """The number type of its vectors in numpy's notation: <f4 or <f8."""
 
     @property
     def columns(self) -> tuple[Any, ...]:
         """The fields in order."""
-        who = self.sequence, self.time, self.camera, self.frame, self.kind
-        return *who, self.entries, self.next_id, self.type
+        origin = self.sequence, self.time, self.camera, self.frame, self.kind
+        return *origin, self.entries, self.next_id, self.type
 
     @property
     def crc(self) -> int:
-        """Of everything above."""
-        return crc_of(self.columns)
+        """The checksum of all fields."""
+        return row_crc(self.columns)
 
     @property
     def changes(self) -> list[Change]:
-        """The entries, read."""
+        """The entries, decoded."""
         changes: list[Change] = json.loads(self.entries)
         return changes
 
 
-ENTRIES = 5
-"""Where the entries stand among the columns."""
+class EventLog:
+    """Appends and reads events. Only the sequence orders them; the wall clock may be set."""
+
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        self._database, self._clock = database, clock
+        self.sequence = 0
+        """The number of the newest event; `HomeFolder` sets it when it has read the disk."""
+
+    def append(
+        self,
+        kind: str,
+        changes: Iterable[Change],
+        *,
+        next_id: int,
+        entries: Iterable[Entry] = (),
+        camera: str | None = None,
+        frame: int | None = None,
+        also: Callable[[], object] | None = None,
+    ) -> None:
+        """Store one event, and whatever `also` writes, in one transaction; durable on return."""
+        number, now = self.sequence + 1, float(self._clock())
+        number_type, data = encode_vectors(entries)
+        stored = encode_changes(changes)
+        event = Event(number, now, camera, frame, kind, stored, next_id, number_type)
+        if also is None:
+            self.insert(event, data)  # a single statement is a transaction
+        else:
+            with self._database.transaction():
+                self.insert(event, data)
+                also()
+        self.sequence = number
+
+    def insert(self, event: Event, data: bytes | None = None) -> None:
+        """Store one event and the vectors it brings, by itself or within a transaction."""
+        row = *event.columns, event.crc, data
+        self._database.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    # ---- reading for a replay
+
+    def events(self, after: int, upto: int) -> Iterator[tuple[Event, bool]]:
+        """Events in order, each with whether its checksum holds."""
+        sql = (
+            f"SELECT {_COLUMNS} FROM events WHERE sequence > ? AND sequence <= ? ORDER BY sequence"
+        )
+        for *columns, crc in self._database.iterate(sql, (after, upto)):
+            event = Event(*columns)
+            yield event, event.crc == crc
+
+    def changes(self, after: int, upto: int) -> Iterator[tuple[int, list[Change] | None]]:
+        """Number and changes of many events; None where the checksum does not hold.
+
+        A restart may read 100,000 of them: decoding many at once takes a fraction of the time.
+        """
+        sql = (
+            f"SELECT {_COLUMNS} FROM events WHERE sequence > ? AND sequence <= ? ORDER BY sequence"
+        )
+        rows = self._database.iterate(sql, (after, upto))
+        damage: HomeError | None = None
+        while damage is None:
+            chunk: list[tuple[Any, ...]] = []
+            try:
+                chunk.extend(islice(rows, CHUNK))
+            except HomeError as error:
+                damage = error  # the rows read before it count
+            if not chunk and damage is None:
+                return
+            sound = [row_crc(row[:-1]) == row[-1] for row in chunk]
+            texts = [row[_ENTRIES] for row, good in zip(chunk, sound, strict=True) if good]
+            decoded = iter(json.loads(f"[{','.join(texts)}]"))
+            for row, good in zip(chunk, sound, strict=True):
+                yield row[0], next(decoded) if good else None
+        raise damage
+
+    def vectors(self, sequences: Iterable[int]) -> dict[int, NDArray[Any]]:
+        """The vectors that these events brought, by vertex; damaged ones are left out."""
+        found: dict[int, NDArray[Any]] = {}
+        sql = f"SELECT {_COLUMNS}, data FROM events WHERE sequence = ? AND data IS NOT NULL"
+        for sequence in sequences:
+            for *columns, crc, data in self._database.query(sql, (sequence,)):
+                if (event := Event(*columns)).crc == crc:
+                    found |= decode_vectors(event, data)
+        return found
+
+    def last_with_vectors(self, upto: int) -> int | None:
+        """The newest event up to that one which brought any vector."""
+        sql = "SELECT max(sequence) FROM events WHERE data IS NOT NULL AND sequence <= ?"
+        found: int | None = self._database.query(sql, (upto,))[0][0]
+        return found
+
+    def last_undo(self, after: int, upto: int) -> int | None:
+        """The newest undo after one event and up to another."""
+        sql = "SELECT max(sequence) FROM events WHERE kind = 'undo' AND sequence BETWEEN ? AND ?"
+        found: int | None = self._database.query(sql, (after + 1, upto))[0][0]
+        return found
+
+    def last(self) -> tuple[int, int]:
+        """The newest stored event and the vertex id that comes next; zeros without events."""
+        rows = self._database.query(
+            "SELECT sequence, CAST(next_id AS INTEGER) FROM events ORDER BY sequence DESC LIMIT 1"
+        )
+        sequence, next_id = rows[0] if rows else (0, 0)
+        return int(sequence), int(next_id)
+
+    # ---- reading for people
+
+    def select(
+        self,
+        after: int,
+        limit: int,
+        *,
+        before: int | None = None,
+        kind: str | None = None,
+        camera: str | None = None,
+        newest: bool = False,
+    ) -> list[Event]:
+        """Some events in order, or the newest first; damaged ones are left out."""
+        wanted = {"sequence < ?": before, "kind = ?": kind, "camera = ?": camera}
+        given = {test: value for test, value in wanted.items() if value is not None}
+        where = " AND ".join(("sequence > ?", *given))
+        order = "DESC" if newest else "ASC"
+        sql = f"SELECT {_COLUMNS} FROM events WHERE {where} ORDER BY sequence {order} LIMIT ?"
+        rows = self._database.query(sql, (after, *given.values(), limit))
+        return [event for *columns, crc in rows if (event := Event(*columns)).crc == crc]
+
+    def times(self, sequences: Iterable[int]) -> dict[int, float]:
+        """When these events happened, those that are still stored."""
+        wanted = list(sequences)
+        marks = ",".join("?" * len(wanted))
+        sql = f"SELECT sequence, time FROM events WHERE sequence IN ({marks})"
+        return {row[0]: row[1] for row in self._database.query(sql, wanted)}
+
+    def prune(self, oldest: int) -> int:
+        """Delete the events before that one: how many."""
+        sql = (
+            "DELETE FROM events WHERE sequence IN "
+            "(SELECT sequence FROM events WHERE sequence < ? ORDER BY sequence LIMIT ?)"
+        )
+        deleted = 0
+        while count := self._database.execute(sql, (oldest, CHUNK)):
+            deleted += count
+        return deleted
 
 
-def crc_of(columns: tuple[Any, ...]) -> int:
-    """What an event with these columns must have as its CRC."""
-    return crc32(repr(columns).encode())
+def encode_changes(changes: Iterable[Change]) -> str:
+    """Entries as they are stored.
 
-
-def written(changes: Iterable[Change]) -> str:
-    """Entries as they are kept.
-
-    >>> written([["new", 7], ["merged", 7, 3]])
+    >>> encode_changes([["new", 7], ["merged", 7, 3]])
     '[["new",7],["merged",7,3]]'
     """
     return _encode(list(changes))
 
 
-def as_change(entry: Entry) -> Change:
-    """An entry of the learner as it stands in the journal.
+def change_of(entry: Entry) -> Change:
+    """An entry of the learner as it is stored.
 
-    >>> as_change(Entry("new", 7, 12))
+    >>> change_of(Entry("new", 7, 12))
     ['new', 7, 12, None]
     """
     match entry.kind:
@@ -114,15 +252,15 @@ def as_change(entry: Entry) -> Change:
     return [entry.kind, entry.vertex]
 
 
-def data_of(entries: Iterable[Entry]) -> tuple[str | None, bytes | None]:
-    """The vectors that an event brings, as one piece, and the type of their numbers."""
+def encode_vectors(entries: Iterable[Entry]) -> tuple[str | None, bytes | None]:
+    """The number type of the vectors that an event brings, and all of them as one value."""
     vectors = [entry.vector for entry in entries if entry.vector is not None]
     if not vectors:
         return None, None
     return vectors[0].dtype.newbyteorder("<").str, b"".join(map(_bytes, vectors))
 
 
-def vectors_in(event: Event, data: bytes) -> dict[int, NDArray[Any]]:
+def decode_vectors(event: Event, data: bytes) -> dict[int, NDArray[Any]]:
     """The vectors that an event brought, by vertex; damaged ones are left out."""
     brought = [change for change in event.changes if change[0] == "new" and len(change) == 5]
     size = len(data) // max(1, len(brought))
@@ -134,155 +272,39 @@ def vectors_in(event: Event, data: bytes) -> dict[int, NDArray[Any]]:
     }
 
 
-def gone_in(entries: Iterable[Entry]) -> list[int]:
-    """The vertices from before the call that are no more after it.
+def removed_vertices(entries: Iterable[Entry]) -> list[int]:
+    """The vertices from before the call that no longer exist after it.
 
-    >>> gone_in([Entry("new", 7), Entry("merged", 7, into=3), Entry("dropped", 2)])
+    >>> removed_vertices([Entry("new", 7), Entry("merged", 7, into=3), Entry("dropped", 2)])
     [2]
     """
-    made, gone = set[int](), list[int]()
+    made, removed = set[int](), list[int]()
     for entry in entries:
         if entry.kind == "new":
             made.add(entry.vertex)
         elif entry.kind in ("merged", "dropped") and entry.vertex not in made:
-            gone.append(entry.vertex)
-    return gone
+            removed.append(entry.vertex)
+    return removed
 
 
-def shown_in(kind: str, entries: Sequence[Entry]) -> int | None:
+def pictured_vertex(kind: str, entries: Sequence[Entry]) -> int | None:
     """The vertex that a picture belongs to: what was taught, or what is new and stays."""
     if kind == "teach":
         return entries[0].vertex
     return next((entry.vertex for entry in entries if entry.vector is not None), None)
 
 
+def digest(learner: OnlineHarmonicLearner) -> str:
+    """A hash of ids, vectors, multiplicities, labels and radius: equal hash, equal knowledge."""
+    known = learner.vertices()
+    checksum = hashlib.sha256()
+    for column in (known.ids, known.vectors, known.multiplicities):
+        checksum.update(f"{column.dtype.str} {column.shape} ".encode())
+        checksum.update(np.ascontiguousarray(column).tobytes())
+    checksum.update(json.dumps([known.names, learner.names, learner.radius]).encode())
+    return checksum.hexdigest()
+
+
 def _bytes(vector: NDArray[Any]) -> memoryview:
     plain = np.asarray(vector, vector.dtype.newbyteorder("<"), order="C")
     return plain.view(np.uint8).data
-
-
-def digest(learner: OnlineHarmonicLearner) -> str:
-    """One word for ids, vectors, multiplicities, labels and radius: same word, same knowledge."""
-    known = learner.vertices()
-    words = hashlib.sha256()
-    for column in (known.ids, known.vectors, known.multiplicities):
-        words.update(f"{column.dtype.str} {column.shape} ".encode())
-        words.update(np.ascontiguousarray(column).tobytes())
-    words.update(json.dumps([known.names, learner.names, learner.radius]).encode())
-    return words.hexdigest()
-
-
-_EVENT = "sequence, time, camera, frame, kind, entries, next_id, type, crc"
-AT_ONCE = 500
-"""Events read in one go, or deleted in one transaction: what is overwritten passes through the
-log, which must not need as much room again as the journal has."""
-
-
-class EventLog:
-    """The events of a store. Only the sequence orders them; the clock may have been set."""
-
-    def __init__(self, store: Database) -> None:
-        self._store = store
-
-    def append(self, event: Event, data: bytes | None = None) -> None:
-        """An event and the vectors it brings; by itself, or within a transaction."""
-        row = *event.columns, event.crc, data
-        self._store.change("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-
-    def events(self, after: int, upto: int) -> Iterator[tuple[Event, bool]]:
-        """Events in order, each with whether it is as it was written."""
-        sql = f"SELECT {_EVENT} FROM events WHERE sequence > ? AND sequence <= ? ORDER BY sequence"
-        for *columns, crc in self._store.each(sql, (after, upto)):
-            event = Event(*columns)
-            yield event, event.crc == crc
-
-    def changes(self, after: int, upto: int) -> Iterator[tuple[int, list[Change] | None]]:
-        """The same for a restart, which may have a hundred thousand to read: number and changes.
-
-        None: it is not as it was written. The changes of many events are read in one go, which
-        takes a fraction of the time that one by one does.
-        """
-        sql = f"SELECT {_EVENT} FROM events WHERE sequence > ? AND sequence <= ? ORDER BY sequence"
-        rows = self._store.each(sql, (after, upto))
-        damage: HomeError | None = None
-        while damage is None:
-            some: list[tuple[Any, ...]] = []
-            try:
-                some.extend(islice(rows, AT_ONCE))
-            except HomeError as error:
-                damage = error  # what could be read before it counts
-            if not some and damage is None:
-                return
-            sound = [crc_of(row[:-1]) == row[-1] for row in some]
-            kept = [row[ENTRIES] for row, good in zip(some, sound, strict=True) if good]
-            read = iter(json.loads(f"[{','.join(kept)}]"))
-            for row, good in zip(some, sound, strict=True):
-                yield row[0], next(read) if good else None
-        raise damage
-
-    def listed(
-        self,
-        after: int,
-        limit: int,
-        *,
-        before: int | None = None,
-        kind: str | None = None,
-        camera: str | None = None,
-        newest: bool = False,
-    ) -> list[Event]:
-        """Some events for people, in order, or the newest first; damaged ones are left out."""
-        wanted = {"sequence < ?": before, "kind = ?": kind, "camera = ?": camera}
-        given = {test: value for test, value in wanted.items() if value is not None}
-        where = " AND ".join(("sequence > ?", *given))
-        order = "DESC" if newest else "ASC"
-        sql = f"SELECT {_EVENT} FROM events WHERE {where} ORDER BY sequence {order} LIMIT ?"
-        rows = self._store.run(sql, (after, *given.values(), limit))
-        return [event for *columns, crc in rows if (event := Event(*columns)).crc == crc]
-
-    def times(self, sequences: Iterable[int]) -> dict[int, float]:
-        """When these events happened, those that are still there."""
-        wanted = list(sequences)
-        marks = ",".join("?" * len(wanted))
-        sql = f"SELECT sequence, time FROM events WHERE sequence IN ({marks})"
-        return {row[0]: row[1] for row in self._store.run(sql, wanted)}
-
-    def last_undo(self, after: int, upto: int) -> int | None:
-        """The sequence number of the newest undo between two others."""
-        sql = "SELECT max(sequence) FROM events WHERE kind = 'undo' AND sequence BETWEEN ? AND ?"
-        found: int | None = self._store.run(sql, (after + 1, upto))[0][0]
-        return found
-
-    def last(self) -> tuple[int, int]:
-        """The newest event's number and the id that is next after it; zeros without any."""
-        rows = self._store.run(
-            "SELECT sequence, CAST(next_id AS INTEGER) FROM events ORDER BY sequence DESC LIMIT 1"
-        )
-        sequence, next_id = rows[0] if rows else (0, 0)
-        return int(sequence), int(next_id)
-
-    def vectors(self, sequences: Iterable[int]) -> dict[int, NDArray[Any]]:
-        """The vectors that these events brought, by vertex; damaged ones are left out."""
-        found: dict[int, NDArray[Any]] = {}
-        sql = f"SELECT {_EVENT}, data FROM events WHERE sequence = ? AND data IS NOT NULL"
-        for sequence in sequences:
-            for *columns, crc, data in self._store.run(sql, (sequence,)):
-                if (event := Event(*columns)).crc == crc:
-                    found |= vectors_in(event, data)
-        return found
-
-    def brought_a_vector(self, upto: int) -> int | None:
-        """The newest event up to that one which brought any."""
-        sql = "SELECT max(sequence) FROM events WHERE data IS NOT NULL AND sequence <= ?"
-        found: int | None = self._store.run(sql, (upto,))[0][0]
-        return found
-
-    def prune(self, oldest: int) -> int:
-        """Forget how the state of that event came about: how many events went."""
-        sql = (
-            "DELETE FROM events WHERE sequence IN "
-            "(SELECT sequence FROM events WHERE sequence < ? ORDER BY sequence LIMIT ?)"
-        )
-        gone = 0
-        while went := self._store.change(sql, (oldest, AT_ONCE)):
-            gone += went
-        return gone

@@ -1,111 +1,207 @@
-"""The history of a home: what was known after an event, what is damaged, what comes next.
+"""The folder of one home: its files, its history, and what is deleted from them.
 
-The files of a home, open: what is where, and what is deleted from them.
-
-onlooker.db (-wal, -shm)       events, vectors, pictures, sightings
-snapshots/NNN.snapshot         what was known after event NNN
+onlooker.db (-wal, -shm)       events, vectors, pictures, sightings, cards of strangers, cameras
+snapshots/NNN.snapshot         the learner after event NNN
 lock                           the process that has the home open
-ballast                        room to delete with when the disk is full
-onlooker.db.damaged-N          a database that could not be read, for a person to look at
+ballast                        space reserved for deleting when the disk is full
+token.json                     the service's token; needed while the home is closed
+onlooker.db.damaged-N          a database that could not be read, for a person to inspect
+before-version-N/              a copy of the home before it was migrated to version N
 """
 
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
-from onlooker.core.errors import SnapshotError
+from onlooker.core.errors import BadValue, SnapshotError
+from onlooker.core.files import remove_temporary_files
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.core.records import Entry
+from onlooker.home import migration
 from onlooker.home.album import Album
 from onlooker.home.database import Database, HomeDamaged, HomeError, NotSaved
 from onlooker.home.disk import Ballast, Lock
-from onlooker.home.events import Change, Event, EventLog, data_of, written
-from onlooker.home.replay import NotRepaired, Remembered, remember
+from onlooker.home.events import EventLog
+from onlooker.home.replay import NotRepaired, Replayed, replay
 from onlooker.home.retention import DAY, GIGABYTE, MEGABYTE, Erased, RetentionPolicy
-from onlooker.home.snapshots import Snapshots, adopted, to_keep
+from onlooker.home.snapshots import Snapshots, load_or_new, needed_snapshots
+from onlooker.home.taught import TaughtFaces
 
 FORGETTING = "forgetting"
-"""Noted while copies of somebody who was forgotten may still be on the disk."""
+"""The number that is stored while copies of a forgotten person may still be on the disk."""
 
 
-class Shelf:
-    """The folder of one home; nobody else has it open."""
+class HomeFolder:
+    """The folder, open and locked: no other process has it open."""
 
     def __init__(
         self,
-        folder: Path,
+        path: Path,
         fresh: OnlineHarmonicLearner,
         adopt: str | PathLike[str] | None,
         retention: RetentionPolicy,
+        clock: Callable[[], float],
     ) -> None:
         self.problems: list[str] = []
-        """What is not as it was left, in words."""
-        self._folder, self.retention = folder, retention
-        self.ballast = Ballast(folder / "ballast", int(retention.ballast_megabytes * MEGABYTE))
+        """What was found damaged or could not be done."""
+        self._path, self.retention, self._clock = path, retention, clock
+        self.ballast = Ballast(path / "ballast", int(retention.ballast_megabytes * MEGABYTE))
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = Lock(folder / "lock")
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = Lock(path / "lock")
         except OSError as error:
             raise HomeError(
-                f"cannot open a home in {folder}: {error.strerror}; check the path, its "
+                f"cannot open a home in {path}: {error.strerror}; check the path, its "
                 "permissions and the free space"
             ) from error
         try:
-            self._open(fresh, adopt)
+            remove_temporary_files(path)
+            self._open_or_set_aside(fresh)
+            self.snapshots = Snapshots(path / "snapshots", fresh)
+            if not self.snapshots.sequences() and not self.log.last()[0]:
+                self.snapshots.save(load_or_new(fresh, adopt), 0)
+            self.log.sequence = self._newest_event()
         except BaseException:
             self._lock.release()
             raise
 
-    def _open(self, fresh: OnlineHarmonicLearner, adopt: str | PathLike[str] | None) -> None:
-        try:
-            self._open_database()
-        except HomeDamaged as error:
-            self._set_aside(str(error))
-            self._open_database()
-        self.snapshots = Snapshots(self._folder / "snapshots", fresh)
-        if not self.snapshots.sequences() and not self.ledger.last()[0]:
-            self.snapshots.save(adopted(fresh, adopt), 0)
-
-    def _open_database(self) -> None:
-        self.store = Database(self._database)
-        self.ledger, self.album = EventLog(self.store), Album(self.store)
-
-    def begin_another_database(self, reason: str) -> None:
-        """Put the database aside, for an empty one."""
-        self.store.abandon()
-        self._set_aside(reason)
-        self._open_database()
-
-    @property
-    def _database(self) -> Path:
-        return self._folder / "onlooker.db"
-
-    def _set_aside(self, reason: str) -> None:
-        number = 1 + len(list(self._folder.glob("onlooker.db.damaged-*")))
-        aside = self._folder / f"onlooker.db.damaged-{number}"
-        self._database.rename(aside)
-        for suffix in ("-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                Path(f"{self._database}{suffix}").rename(f"{aside}{suffix}")
-        self.problem(f"the database is damaged ({reason}) and was set aside as {aside.name}")
-
-    def problem(self, words: str) -> None:
-        """Something a person should know, told once."""
-        if words not in self.problems:
-            self.problems.append(words)
-
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the database and release the lock."""
         try:
-            self.store.close()
+            self.database.close()
         finally:
             self._lock.release()
 
+    def report(self, problem: str) -> None:
+        """Add a problem that a person should know of, once."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    @property
+    def taught(self) -> TaughtFaces:
+        """Which faces were taught from a folder of people."""
+        leftover = self._path / migration.TAUGHT_FILE
+        if leftover.exists():
+            raise BadValue(
+                f"{leftover} cannot be read, so nobody can tell who was forgotten; delete it, and "
+                "everybody in the folder of people is taught again"
+            )
+        return TaughtFaces(self.database)
+
+    # ---- opening
+
+    def _open_or_set_aside(self, learner: OnlineHarmonicLearner) -> None:
+        try:
+            self._open_database(learner)
+        except HomeDamaged as error:
+            self._set_database_aside(str(error))
+            self._open_database(learner)
+
+    def _open_database(self, learner: OnlineHarmonicLearner) -> None:
+        database, problems = Database(self._database_path), list[str]()
+        try:
+            copied = migration.needs_copy(database)
+            if copied:
+                migration.put_copy_aside(self._path, database)
+            database.upgrade(
+                lambda: problems.extend(migration.import_files(self._path, database, learner))
+            )
+            migration.remove_imported_files(self._path)
+        except BaseException:
+            database.close_as_it_is()
+            raise
+        for problem in problems:
+            self.report(f"{problem}; it is in the copy of the home" if copied else problem)
+        self.database = database
+        self.log, self.album = EventLog(database, self._clock), Album(database)
+
+    @property
+    def _database_path(self) -> Path:
+        return self._path / "onlooker.db"
+
+    def _set_database_aside(self, reason: str) -> None:
+        number = 1 + len(list(self._path.glob("onlooker.db.damaged-*")))
+        aside = self._path / f"onlooker.db.damaged-{number}"
+        self._database_path.rename(aside)
+        for suffix in ("-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                Path(f"{self._database_path}{suffix}").rename(f"{aside}{suffix}")
+        self.report(f"the database is damaged ({reason}) and was set aside as {aside.name}")
+
+    # ---- history
+
     @property
     def oldest(self) -> int:
-        """The oldest event whose state can still be told."""
+        """The oldest event that can be undone to."""
         return min(self._good_snapshots())
+
+    def learner_after(self, sequence: int) -> Replayed:
+        """The learner as it was after an event."""
+        return replay(self.log, self.snapshots, sequence)
+
+    def recover(self, *, suspicious: bool = False) -> OnlineHarmonicLearner:
+        """The learner that is on the disk; damage is reported and repaired.
+
+        suspicious: check every page of the database first.
+        """
+        self.log.sequence = self._newest_event()
+        found = self.learner_after(self.log.sequence)
+        learner = found.learner()
+        damaged = [f"skipped: {reason}" for reason in self.snapshots.damaged.values()]
+        for problem in (*damaged, *found.problems):
+            self.report(problem)
+        try:
+            if found.problems or (suspicious and not self.database.is_intact()):
+                self._repair(learner, found)
+            if self.log.last()[0] < self.log.sequence:
+                self._continue_from_snapshot(learner)
+        except (NotSaved, SnapshotError) as error:
+            raise NotRepaired(learner, error) from error
+        try:
+            if damaged:
+                self.save_snapshot(learner)
+            if self.database.number(FORGETTING) is not None:
+                self.erase_history(learner)
+        except (NotSaved, SnapshotError) as error:
+            self.report(f"could not be done yet: {error}")
+        return learner
+
+    def _newest_event(self) -> int:
+        return max(self.log.last()[0], *self.snapshots.sequences(), 0, 0)
+
+    def _repair(self, learner: OnlineHarmonicLearner, found: Replayed) -> None:
+        """Record the way around the damage as an undo, so that it is not met again."""
+        if self.database.is_intact():
+            alive = found.state.ids.tolist()
+            self.log.append(
+                "undo",
+                [["undo", found.sequence]],
+                next_id=found.state.next_id,
+                also=lambda: self.album.remove_all_but(alive),
+            )
+            self.save_snapshot(learner)
+            return
+        self.log.sequence += 1
+        sequence = self.log.sequence
+        self.snapshots.save(learner, sequence)
+        self.database.close_as_it_is()
+        self._set_database_aside("parts of it cannot be read")
+        self._open_database(learner)
+        self.log.sequence = sequence
+
+    def _continue_from_snapshot(self, learner: OnlineHarmonicLearner) -> None:
+        sequence = self.log.sequence
+        self.report(
+            f"the database does not have event {sequence}, of which there is a snapshot; "
+            "lost: pictures, sightings, and whatever was learned after that event"
+        )
+        self.log.append("undo", [["undo", sequence]], next_id=learner.next_id)
+
+    def save_snapshot(self, learner: OnlineHarmonicLearner) -> None:
+        """Write the learner as it is now. Only `thin` may delete older snapshots."""
+        if self.log.sequence not in self._good_snapshots():
+            self.snapshots.save(learner, self.log.sequence)
 
     def _good_snapshots(self) -> set[int]:
         return set(self.snapshots.sequences()) - set(self.snapshots.damaged)
@@ -114,139 +210,42 @@ class Shelf:
 
     def thin(self, now: float) -> Erased:
         """Delete the snapshots and events that no undo within the limits needs."""
-        there, retention = self.snapshots.sequences(), self.retention
-        kept = sorted(to_keep(self._times(), now, retention.undo_days * DAY))
-        gone = self.snapshots.remove(set(there) - set(kept))
-        events = self.ledger.prune(kept[0])
-        while len(kept) > 2 and self.store.size > retention.undo_gigabytes * GIGABYTE:
-            gone += self.snapshots.remove([kept.pop(0)])
-            events += self.ledger.prune(kept[0])
-        return Erased(events, gone)
-
-    def _times(self) -> dict[int, float]:
-        """When the good snapshots were made; at an unknown time: long ago."""
-        good = self._good_snapshots()
-        return dict.fromkeys(good, float("-inf")) | self.ledger.times(good)
-
-    def keep_only(self, sequences: Iterable[int]) -> Erased:
-        """Leave no byte of the past: only these snapshots, and what is in the database now."""
-        kept = set(sequences)
-        snapshots = self.snapshots.remove(set(self.snapshots.sequences()) - kept)
-        self.snapshots.remove_unfinished()
-        for path in self._folder.glob("onlooker.db.damaged-*"):
-            path.unlink()
-        events = self.ledger.prune(min(kept))
-        self.store.compact()
-        self.store.note(FORGETTING, None)
+        stored, retention = self.snapshots.sequences(), self.retention
+        needed = sorted(needed_snapshots(self._snapshot_times(), now, retention.undo_days * DAY))
+        snapshots = self.snapshots.remove(set(stored) - set(needed))
+        events = self.log.prune(needed[0])
+        while len(needed) > 2 and self.database.size > retention.undo_gigabytes * GIGABYTE:
+            snapshots += self.snapshots.remove([needed.pop(0)])
+            events += self.log.prune(needed[0])
         return Erased(events, snapshots)
 
+    def remove_old_copies(self) -> None:
+        """Delete copies from before a migration that are older than the undo horizon."""
+        horizon = time.time() - self.retention.undo_days * DAY
+        if any(path.stat().st_mtime < horizon for path in self._path.glob(migration.COPY)):
+            migration.remove_copies(self._path)
 
-class HomeFolder(Shelf):
-    """The folder of one home, open, and the number of its newest event."""
+    def _snapshot_times(self) -> dict[int, float]:
+        """When the good snapshots were made; those without an event count as very old."""
+        good = self._good_snapshots()
+        return dict.fromkeys(good, float("-inf")) | self.log.times(good)
 
-    def __init__(
-        self,
-        folder: Path,
-        fresh: OnlineHarmonicLearner,
-        adopt: str | PathLike[str] | None,
-        retention: RetentionPolicy,
-        clock: Callable[[], float],
-    ) -> None:
-        super().__init__(folder, fresh, adopt, retention)
-        self._clock = clock
-        self.sequence = self._last()
-        """The number of the newest event."""
-
-    def _last(self) -> int:
-        return max(self.ledger.last()[0], *self.snapshots.sequences(), 0, 0)
-
-    # ---- going back
-
-    def at(self, sequence: int) -> Remembered:
-        """What was known after an event."""
-        return remember(self.ledger, self.snapshots, sequence)
-
-    def recover(self, *, suspicious: bool = False) -> OnlineHarmonicLearner:
-        """What is on the disk; what is damaged is told, mended and left behind."""
-        self.sequence = self._last()
-        found = self.at(self.sequence)
-        learner = found.learner()
-        damaged = [f"passed over: {reason}" for reason in self.snapshots.damaged.values()]
-        for words in (*damaged, *found.problems):
-            self.problem(words)
-        try:
-            if found.problems or (suspicious and not self.store.sound()):
-                self._mend(learner, found)
-            if self.ledger.last()[0] < self.sequence:
-                self._begin_a_new_journal(learner)
-        except (NotSaved, SnapshotError) as error:
-            raise NotRepaired(learner, error) from error
-        try:
-            if damaged:
-                self.snapshot(learner)
-            if self.store.noted(FORGETTING) is not None:
-                self.erase(learner)
-        except (NotSaved, SnapshotError) as error:
-            self.problem(f"could not be done yet: {error}")
-        return learner
-
-    def _mend(self, learner: OnlineHarmonicLearner, found: Remembered) -> None:
-        """Make the way around the damage part of history, so that it is not met again."""
-        if self.store.sound():
-            alive = found.state.ids.tolist()
-            self.record(
-                "undo",
-                [["undo", found.sequence]],
-                next_id=found.state.next_id,
-                also=lambda: self.album.keep_only(alive),
-            )
-            self.snapshot(learner)
-            return
-        self.sequence += 1
-        self.snapshots.save(learner, self.sequence)
-        self.begin_another_database("parts of it cannot be read")
-
-    def _begin_a_new_journal(self, learner: OnlineHarmonicLearner) -> None:
-        self.problem(
-            f"the database does not know of event {self.sequence}, of which there is a snapshot; "
-            "lost: pictures, sightings, and whatever was learned after that event"
-        )
-        self.record("undo", [["undo", self.sequence]], next_id=learner.next_id)
-
-    # ---- going on
-
-    def record(
-        self,
-        kind: str,
-        changes: Iterable[Change],
-        *,
-        next_id: int,
-        entries: Iterable[Entry] = (),
-        camera: str | None = None,
-        frame: int | None = None,
-        also: Callable[[], object] | None = None,
-    ) -> None:
-        """One event in one transaction, with what also belongs into it; durable on return."""
-        number, now = self.sequence + 1, float(self._clock())
-        kept, data = data_of(entries)
-        event = Event(number, now, camera, frame, kind, written(changes), next_id, kept)
-        if also is None:
-            self.ledger.append(event, data)  # a single statement is a transaction
-        else:
-            with self.store.transaction():
-                self.ledger.append(event, data)
-                also()
-        self.sequence = number
-
-    def snapshot(self, learner: OnlineHarmonicLearner) -> None:
-        """Write what is known now. Only `thin` may delete what came before."""
-        if self.sequence not in self._good_snapshots():
-            self.snapshots.save(learner, self.sequence)
-
-    def erase(self, learner: OnlineHarmonicLearner) -> Erased:
-        """Leave no byte of the past: only what is known now, in a new snapshot and a new file.
+    def erase_history(self, learner: OnlineHarmonicLearner) -> Erased:
+        """Leave no byte of the past: only the learner as it is now, in a new snapshot and file.
 
         A vector that was merged away does not say whose it was, so all of history goes.
         """
-        self.snapshot(learner)
-        return self.keep_only([self.sequence])
+        self.save_snapshot(learner)
+        return self._erase_all_but([self.log.sequence])
+
+    def _erase_all_but(self, sequences: Iterable[int]) -> Erased:
+        needed = set(sequences)
+        snapshots = self.snapshots.remove(set(self.snapshots.sequences()) - needed)
+        self.snapshots.remove_unfinished()
+        for path in self._path.glob("onlooker.db.damaged-*"):
+            path.unlink()
+        migration.remove_copies(self._path)
+        events = self.log.prune(min(needed))
+        self.database.compact()
+        self.database.set_number(FORGETTING, None)
+        return Erased(events, snapshots)

@@ -1,35 +1,33 @@
-"""A home for what was learned: the learner's verbs, durable.
+"""A home: the learner's verbs, durable, in one folder.
 
 Every call that changes something is one event in one transaction, on the disk before the call
-returns; an outlier writes nothing. After a crash the home opens with a learner that behaves as
-the one that was lost did. One thread owns a home: call it from the thread that made it.
+returns; an outlier writes nothing. After a crash the home opens with a learner that behaves as the
+lost one did. One thread owns a home: call it from the thread that made it.
 
-A disk that refuses a change (full, failing) makes the home read-only: the learner goes back to
-what is on the disk, `observe` names without learning, the other verbs raise `NotSaved`, `health`
-says so, and every few seconds a change is tried again.
-
-What a home can be asked; nothing here changes what it knows.
-
-What a home does about its past: go back to it, forget a person, let old things expire.
+A disk that refuses a change (full, failing) makes the home read-only: the learner goes back to what
+is on the disk, `observe` names without learning, the other verbs raise `NotSaved`, `health` gives
+the reason, and every few seconds a change is tried again.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from secrets import randbits
-from typing import Self
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlooker.core.checks import is_number
 from onlooker.core.errors import NotFound, SnapshotError
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Explanation, Prediction, Vertices
 from onlooker.home.album import Album, as_png
-from onlooker.home.database import HomeDamaged, HomeError, NotSaved
+from onlooker.home.camera_table import CameraTable
+from onlooker.home.database import Database, HomeDamaged, HomeError, NotSaved
 from onlooker.home.durable_learner import DurableLearner, Picture
 from onlooker.home.events import Change, Event
 from onlooker.home.folder import FORGETTING, HomeFolder
@@ -41,120 +39,245 @@ from onlooker.home.retention import (
     RetentionPolicy,
     TrustedClock,
 )
+from onlooker.home.taught import TaughtFaces
+
+_Result = TypeVar("_Result")
 
 
-def undo(durable: DurableLearner, to: int) -> None:
-    """Go on with the learner as it was after an event. That it was done is an event as well."""
-    chronicle = durable.chronicle
-    if not is_number(to, whole=True) or not chronicle.oldest <= to <= chronicle.sequence:
-        raise NotFound(
-            f"event {to!r} cannot be undone to; give one from {chronicle.oldest} "
-            f"to {chronicle.sequence}"
-        )
-    durable.be_ready()
-    found = chronicle.at(int(to))
-    if found.problems:
-        raise HomeDamaged(f"cannot undo to event {to}: {found.problems[0]}")
-    learner = found.learner(durable.learner.next_id)
-    alive = learner.vertices().ids.tolist()
-    durable.exchange(
-        "undo", learner, [["undo", int(to)]], also=lambda: chronicle.album.keep_only(alive)
-    )
-    durable.snapshot()
+class FaceToTeach(NamedTuple):
+    """A labeled face for `Home.teach_once`."""
+
+    name: str
+    vector: NDArray[Any]
+    picture: Picture = None
 
 
-def forget(durable: DurableLearner, name: str) -> ForgetReceipt:
-    """Drop a name from the learner, and every byte of it from the disk.
+class Home:
+    """A folder with everything that was learned, and the learner itself.
 
-    The first transaction also notes that the erasing is to be done, and only its end takes the
-    note back: if it is interrupted, the next start or `tidy` goes on with it.
+    >>> import tempfile
+    >>> from onlooker import HeatKernel
+    >>> def new_learner():
+    ...     return OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Home(folder, new_learner=new_learner) as home:
+    ...         home.teach([0.0, 0.0], "ana")
+    ...     with Home(folder, new_learner=new_learner) as home:
+    ...         home.observe([0.1, 0.0], camera="door", frame=0).label
+    'ana'
+
+    new_learner makes the learner of a new home; adopt is a state file to start it with. A home that
+    exists keeps its settings. clock is the wall clock, steady one that cannot be set.
     """
-    chronicle, album = durable.chronicle, durable.chronicle.album
-    pictures, sightings = len(album.vertices()), 0
 
-    def erase_the_diary() -> None:
-        nonlocal sightings
-        sightings = album.forget(name, durable.learner.changes().dropped)
-        chronicle.store.mark(FORGETTING, 1)
+    def __init__(
+        self,
+        folder: str | PathLike[str],
+        *,
+        new_learner: Callable[[], OnlineHarmonicLearner],
+        adopt: str | PathLike[str] | None = None,
+        retention: RetentionPolicy | None = None,
+        clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.folder, self.retention = Path(folder), retention or RetentionPolicy()
+        self._clock = clock
+        self.trusted_clock = TrustedClock(clock, steady)
+        """The time by which things expire."""
+        self._closed = False
+        self._files = HomeFolder(self.folder, new_learner(), adopt, self.retention, clock)
+        try:
+            self._durable = DurableLearner(self._files, clock, self.trusted_clock)
+        except BaseException:
+            self._files.close()
+            raise
 
-    receipt = durable.with_room(
-        lambda: durable.do("forget", lambda learner: learner.forget(name), also=erase_the_diary)
-    )
-    try:
-        erased = durable.with_room(lambda: chronicle.erase(durable.learner))
-    except (HomeError, SnapshotError) as error:
-        raise NotSaved(
-            f"{name!r} is forgotten, but copies are still on the disk ({error}); tidy, or the "
-            "next start, will delete them"
-        ) from error
-    return ForgetReceipt(
-        **asdict(receipt),
-        pictures=pictures - len(album.vertices()),
-        sightings=sightings,
-        events=erased.events,
-        snapshots=erased.snapshots,
-    )
+    def __enter__(self) -> Self:
+        return self
 
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
-def expire(durable: DurableLearner, now: float) -> Expired:
-    """Delete what has expired, and what a forgetting left behind; then see to the ballast."""
-    tidied = durable.with_room(lambda: _tidy(durable, now))
-    durable.chronicle.ballast.lay()
-    return tidied
+    def close(self) -> None:
+        """Write a snapshot, so that the next start is quick, and release the folder."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._durable.save_snapshot()
+        finally:
+            self._files.close()
 
+    # ---- learning
 
-def _tidy(durable: DurableLearner, now: float) -> Expired:
-    chronicle = durable.chronicle
-    if chronicle.store.noted(FORGETTING) is not None:
-        durable.be_ready()  # only what is on the disk may become a snapshot
-        chronicle.erase(durable.learner)
-    sightings = chronicle.album.expire(now - chronicle.retention.sighting_days * DAY, now)
-    erased = chronicle.thin(now)
-    return Expired(sightings, erased.events, erased.snapshots)
+    def observe(
+        self, x: ArrayLike, *, camera: str, frame: int, picture: Picture = None
+    ) -> Prediction:
+        """Name an example and learn from it; a home that cannot write only names it."""
+        if self._durable.is_waiting:
+            return self.learner.predict(x)
+        try:
+            return self._durable.change(
+                "observe",
+                lambda learner: learner.observe(x),
+                picture=picture,
+                camera=camera,
+                frame=frame,
+            )
+        except HomeError:
+            if self._durable.in_batch:
+                raise
+            return self.learner.predict(x)
 
+    def teach(
+        self,
+        x: ArrayLike,
+        name: str,
+        *,
+        picture: Picture = None,
+        camera: str | None = None,
+        frame: int | None = None,
+    ) -> None:
+        """Learn a labeled example."""
+        self._durable.change(
+            "teach",
+            lambda learner: learner.teach(x, name),
+            picture=picture,
+            camera=camera,
+            frame=frame,
+        )
 
-class Asked:
-    """The half of a home that teaches it nothing."""
+    def teach_once(self, faces: Sequence[FaceToTeach]) -> list[str]:
+        """Teach the faces that were never taught here: the names that are left out altogether.
 
-    _chronicle: HomeFolder
-    _durable: DurableLearner
+        Those were taught once, and a person forgot, renamed or undid them since. A single face that
+        was corrected since is not taught again either. All in one transaction.
+        """
+        taught = self.taught
+        new, forgotten = taught.untaught(faces, self.learner.names)
+        known = self.vertices()
+        there = set(zip((row.tobytes() for row in known.vectors), known.names, strict=True))
+        with self.batch():
+            for face in new:
+                if (face.vector.tobytes(), face.name) not in there:
+                    self.teach(face.vector, face.name, picture=face.picture)
+            taught.add(face for face in faces if face.name not in forgotten)
+        return forgotten
+
+    def label(self, vertex: int, name: str) -> None:
+        """Teach the face of a vertex."""
+        known = self.vertices()
+        places = (known.ids == vertex).nonzero()[0]
+        if not len(places):
+            raise NotFound(f"there is no vertex {vertex!r} any more; it was merged or dropped")
+        self.teach(known.vectors[places[0]], name)
+
+    def unteach(self, x: ArrayLike) -> None:
+        """Take the label of a labeled example back."""
+        self._durable.change("unteach", lambda learner: learner.unteach(x))
+
+    def drop(self, vertex: int) -> None:
+        """Take one vertex out, with everything it stands for."""
+        self._durable.change("drop", lambda learner: learner.drop(vertex))
+
+    def merge(self, other: OnlineHarmonicLearner) -> None:
+        """Take in all that another learner knows."""
+        self._durable.change("merge", lambda learner: learner.merge(other))
+
+    def replace_learner(
+        self,
+        kind: str,
+        learner: OnlineHarmonicLearner,
+        changes: Iterable[Change],
+        *,
+        also: Callable[[], object] | None = None,
+    ) -> None:
+        """Continue with a learner that was changed by other means than the verbs, in one event.
+
+        The changes, as in `home/events.py`, must lead from the current learner to this one; what
+        `also` writes to the database belongs to the same transaction.
+        """
+        self._durable.replace(kind, learner, changes, also=also)
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Many changes in one transaction: on the disk when the block ends, or none of them.
+
+        Inside, a refused write raises from every verb, `observe` included.
+
+        >>> import tempfile
+        >>> from onlooker import HeatKernel
+        >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with Home(folder, new_learner=lambda: learner) as home:
+        ...         with home.batch():
+        ...             home.teach([0.0], "ana")
+        ...             _ = home.observe([0.1], camera="door", frame=0)
+        ...             home.set_number("last door", 1)
+        ...         home.sequence, home.number("last door")
+        (2, 1)
+        """
+        with self._durable.batch():
+            yield
+
+    # ---- reading
 
     @property
     def learner(self) -> OnlineHarmonicLearner:
-        """The learner, to be asked only: what it learns behind the home's back is lost."""
+        """The learner, for reading only: what it learns without the home is lost."""
         return self._durable.learner
 
     @property
     def sequence(self) -> int:
         """The number of the newest event."""
-        return self._chronicle.sequence
+        return self._files.log.sequence
 
     @property
     def album(self) -> Album:
         """Pictures and sightings."""
-        return self._chronicle.album
+        return self._files.album
+
+    @property
+    def cameras(self) -> CameraTable:
+        """The cameras that were added while a service ran."""
+        return CameraTable(self._files.database)
+
+    @property
+    def taught(self) -> TaughtFaces:
+        """Which faces were taught from a folder of people."""
+        return self._files.taught
+
+    @property
+    def database(self) -> Database:
+        """The tables, for what belongs to a home and is defined elsewhere, such as strangers."""
+        return self._files.database
 
     @property
     def identity(self) -> str:
-        """A random word, made once: who sees another one sees another home."""
-        store = self._chronicle.store
-        if (number := store.noted("identity")) is None:
+        """A random word, made once, by which a client notices that another home answers."""
+        number = self.number("identity")
+        if number is None:
             number = randbits(62)
             with suppress(NotSaved):
-                store.note("identity", number)
+                self.set_number("identity", number)
         return f"{number:016x}"
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What was found damaged or could not be done, in words."""
-        return tuple(self._chronicle.problems)
+        """What was found damaged or could not be done."""
+        return tuple(self._files.problems)
 
     def health(self) -> Health:
         """Whether it can learn, what went wrong, and how far back an undo reaches."""
-        return Health(self._durable.read_only, self.problems, self.sequence, self._chronicle.oldest)
+        return Health(self._durable.read_only, self.problems, self.sequence, self._files.oldest)
 
     def predict(self, x: ArrayLike) -> Prediction:
-        """What observe would answer, leaving no trace."""
+        """What observe would answer, without learning."""
         return self.learner.predict(x)
 
     def explain(self, x: ArrayLike) -> Explanation:
@@ -176,181 +299,120 @@ class Asked:
         newest: bool = False,
     ) -> list[Event]:
         """What happened, the oldest first unless the newest are wanted."""
-        return self._chronicle.ledger.listed(
+        return self._files.log.select(
             after, limit, before=before, kind=kind, camera=camera, newest=newest
         )
 
+    def number(self, key: str) -> int | None:
+        """A number that was stored."""
+        return self._files.database.number(key)
 
-class Home(Asked):
-    """A folder with everything that was learned, and the learner itself.
+    def numbers(self, prefix: str) -> dict[str, int]:
+        """The numbers stored under `PREFIX NAME`, by name."""
+        return self._files.database.numbers(prefix)
 
-    >>> import tempfile
-    >>> from onlooker import HeatKernel
-    >>> def new_learner():
-    ...     return OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Home(folder, new_learner=new_learner) as home:
-    ...         home.teach([0.0, 0.0], "ana")
-    ...     with Home(folder, new_learner=new_learner) as home:
-    ...         home.observe([0.1, 0.0], camera="door", frame=0).label
-    'ana'
+    def set_number(self, key: str, value: int | None) -> None:
+        """Store a number or delete it; within a batch, together with it."""
+        self._files.database.set_number(key, value)
 
-    new_learner makes the learner of a home that is new; adopt is a state file for it to begin
-    with. Later the settings are those of the home. clock is the time for people, steady one that
-    nobody can set.
-    """
-
-    def __init__(
-        self,
-        folder: str | PathLike[str],
-        *,
-        new_learner: Callable[[], OnlineHarmonicLearner],
-        adopt: str | PathLike[str] | None = None,
-        retention: RetentionPolicy | None = None,
-        clock: Callable[[], float] = time.time,
-        steady: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.folder, self.retention, self._clock = (
-            Path(folder),
-            retention or RetentionPolicy(),
-            clock,
-        )
-        self.trusted_clock = TrustedClock(clock, steady)
-        """The time by which things expire."""
-        self._closed = False
-        self._chronicle = HomeFolder(self.folder, new_learner(), adopt, self.retention, clock)
-        try:
-            self._durable = DurableLearner(self._chronicle, clock, self.trusted_clock)
-        except BaseException:
-            self._chronicle.close()
-            raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Write a snapshot, so that the next start is quick, and let the next one in."""
-        if self._closed:
-            return
-        self._closed = True
-        try:
-            self._durable.snapshot()
-        finally:
-            self._chronicle.close()
-
-    # ---- learning
-
-    def observe(
-        self, x: ArrayLike, *, camera: str, frame: int, picture: Picture = None
-    ) -> Prediction:
-        """Name an example and learn from it; a home that cannot write only names it."""
-        if self._durable.waits:
-            return self.learner.predict(x)
-        try:
-            return self._durable.do(
-                "observe",
-                lambda learner: learner.observe(x),
-                picture=picture,
-                camera=camera,
-                frame=frame,
-            )
-        except HomeError:
-            return self.learner.predict(x)
-
-    def teach(
-        self,
-        x: ArrayLike,
-        name: str,
-        *,
-        picture: Picture = None,
-        camera: str | None = None,
-        frame: int | None = None,
-    ) -> None:
-        """A labeled example."""
-        self._durable.do(
-            "teach",
-            lambda learner: learner.teach(x, name),
-            picture=picture,
-            camera=camera,
-            frame=frame,
-        )
-
-    def label(self, vertex: int, name: str) -> None:
-        """Name a face that is known by its vertex."""
-        known = self.vertices()
-        places = (known.ids == vertex).nonzero()[0]
-        if not len(places):
-            raise NotFound(f"there is no vertex {vertex!r} any more; it was merged or dropped")
-        self.teach(known.vectors[places[0]], name)
-
-    def unteach(self, x: ArrayLike) -> None:
-        """Take the label of a labeled example back."""
-        self._durable.do("unteach", lambda learner: learner.unteach(x))
-
-    def drop(self, vertex: int) -> None:
-        """Take one vertex out, with everything it stands for."""
-        self._durable.do("drop", lambda learner: learner.drop(vertex))
-
-    def merge(self, other: OnlineHarmonicLearner) -> None:
-        """Take in all that another learner knows."""
-        self._durable.do("merge", lambda learner: learner.merge(other))
-
-    def exchange(
-        self,
-        kind: str,
-        learner: OnlineHarmonicLearner,
-        changes: Iterable[Change],
-        *,
-        also: Callable[[], object] | None = None,
-    ) -> None:
-        """Go on with a learner that was changed by other means than the verbs, in one event.
-
-        The changes, as `home/events.py` has them, must lead from the learner so far to this
-        one; what also does with the store belongs to the same transaction.
-        """
-        self._durable.exchange(kind, learner, changes, also=also)
-
-    # ---- going back
+    # ---- undo, forget, expire
 
     def undo(self, *, to: int) -> None:
-        """Know again what was known after an event; that is an event too, and can be undone.
+        """Continue with the learner as it was after an event; that is an event too.
 
         Ids are not used again, and pictures of vertices that were gone do not come back. What was
         forgotten stays forgotten: no event before a forgetting can be reached.
         """
-        undo(self._durable, to)
+        files = self._files
+        if not is_number(to, whole=True) or not files.oldest <= to <= self.sequence:
+            raise NotFound(
+                f"event {to!r} cannot be undone to; give one from {files.oldest} to {self.sequence}"
+            )
+        self._durable.require_writable()
+        found = files.learner_after(int(to))
+        if found.problems:
+            raise HomeDamaged(f"cannot undo to event {to}: {found.problems[0]}")
+        learner = found.learner(self.learner.next_id)
+        alive = learner.vertices().ids.tolist()
+        self._durable.replace(
+            "undo", learner, [["undo", int(to)]], also=lambda: self.album.remove_all_but(alive)
+        )
+        self._durable.save_snapshot()
 
-    def forget(self, name: str) -> ForgetReceipt:
+    def forget(self, name: str, *, also: Callable[[], object] | None = None) -> ForgetReceipt:
         """Delete a name so that no byte of it remains in any file of the folder.
 
-        Its pictures, vectors and sightings go, and all of history, which holds vectors that were
-        merged away and do not say whose they were. Copies outside the folder are yours to delete.
+        Its pictures, vectors and sightings go in one transaction, with what `also` deletes. Then
+        all of history goes, which holds vectors that were merged away and do not say whose they
+        were. The transaction stores a mark that only the end of the erasing removes: after a crash
+        the next start, or `expire`, finishes it. Copies outside the folder are yours to delete.
         """
-        return forget(self._durable, name)
+        durable, album = self._durable, self.album
+        pictures, sightings = len(album.vertices()), 0
 
-    # ---- for people
+        def delete_rows() -> None:
+            nonlocal sightings
+            sightings = album.forget(name, durable.learner.changes().dropped)
+            self.set_number(FORGETTING, 1)
+            if also is not None:
+                also()
+
+        receipt = durable.with_ballast(
+            lambda: durable.change("forget", lambda learner: learner.forget(name), also=delete_rows)
+        )
+        try:
+            erased = durable.with_ballast(lambda: self._files.erase_history(durable.learner))
+        except (HomeError, SnapshotError, OSError) as error:
+            raise NotSaved(
+                f"{name!r} is forgotten, but copies are still on the disk ({error}); the "
+                "next start, or expire, will delete them"
+            ) from error
+        return ForgetReceipt(
+            **asdict(receipt),
+            pictures=pictures - len(album.vertices()),
+            sightings=sightings,
+            events=erased.events,
+            snapshots=erased.snapshots,
+        )
+
+    def expire(self, now: float | None = None) -> Expired:
+        """Delete what has expired, and what an interrupted forgetting left; for a background job.
+
+        A wall clock that was set back stores things longer, one that was set ahead is not trusted
+        at once.
+        """
+        time_now = self.trusted_clock() if now is None else now
+        expired = self._durable.with_ballast(lambda: self._expire(time_now))
+        self._files.ballast.reserve()
+        return expired
+
+    def _expire(self, now: float) -> Expired:
+        files = self._files
+        if self.number(FORGETTING) is not None:
+            self._durable.require_writable()  # only what is on the disk may become a snapshot
+            files.erase_history(self.learner)
+        sightings = self.album.expire(now - self.retention.sighting_days * DAY, now)
+        erased = files.thin(now)
+        files.remove_old_copies()
+        return Expired(sightings, erased.events, erased.snapshots)
+
+    def with_ballast(self, delete: Callable[[], _Result]) -> _Result:
+        """Run a deletion; where a full disk refuses it, again in the reserved space."""
+        return self._durable.with_ballast(delete)
+
+    # ---- pictures and sightings
 
     def record_sighting(
         self, *, camera: str, frame: int, name: str | None, vertex: int | None
     ) -> None:
-        """One line for the diary of sightings; on a full disk it is left out."""
-        if not self._durable.waits:
+        """Store who was seen; on a full disk it is left out."""
+        if not self._durable.is_waiting:
             with suppress(NotSaved):
                 self.album.record_sighting(self._clock(), camera, frame, name, vertex)
 
-    def show(self, pictures: Mapping[int, bytes]) -> None:
+    def add_pictures(self, pictures: Mapping[int, bytes]) -> None:
         """Give pictures to vertices that have none."""
         missing = pictures.keys() - set(self.album.vertices())
-        with self._chronicle.store.transaction():
+        with self._files.database.transaction():
             for vertex in missing & set(self.vertices().ids.tolist()):
                 self.album.put(vertex, self._clock(), as_png(pictures[vertex]))
-
-    def expire(self, now: float | None = None) -> Expired:
-        """Delete what has expired; for a background job.
-
-        A clock that was set back keeps more, one that was set ahead is not believed at once.
-        """
-        return expire(self._durable, self.trusted_clock() if now is None else now)

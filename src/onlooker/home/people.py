@@ -77,7 +77,7 @@ def _call(home: Home, kind: str, name: str, to: str) -> int:
     called = learner.restored(_with_other_name(state, name, to))
     changes: list[Change] = [["labeled", vertex, to] for vertex in sorted(mine)]
     changes.append(["names", list(called.names)])
-    home.exchange(kind, called, changes, also=lambda: home.album.rename(name, to))
+    home.replace_learner(kind, called, changes, also=lambda: home.album.rename(name, to))
     return len(mine)
 
 

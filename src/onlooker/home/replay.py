@@ -1,9 +1,7 @@
-"""A state made again from what the journal says: nothing is measured, nothing is solved.
+"""The learner as it was after an event: the newest good snapshot before it, and the events since.
 
-What was known after an event: the newest good snapshot before it, and the events since.
-
-Nothing is solved: the events say what the learner did. Where an undo lies on the way, the state
-it went back to is found first, and only what came after the undo is applied to that.
+Nothing is measured and nothing is solved: the events say what the learner did. Where an undo lies
+on the way, the state it went back to is found first, and only later events are applied to that.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,7 +20,33 @@ from onlooker.home.events import Change, EventLog
 from onlooker.home.snapshots import Snapshots
 
 
-class Table:
+@dataclass(frozen=True, slots=True, eq=False)
+class Replayed:
+    """A learner as it was after an event, and what could not be read."""
+
+    settings: OnlineHarmonicLearner
+    """An empty learner with the settings that were saved."""
+    state: State
+    sequence: int
+    """The event that was reached: the one wanted, or the last before the damage."""
+    problems: tuple[str, ...] = ()
+
+    def learner(self, next_id: int = 0) -> OnlineHarmonicLearner:
+        """The learner itself; ids below next_id have been in use."""
+        newer = replace(self.state, next_id=max(next_id, self.state.next_id))
+        return self.settings.restored(newer)
+
+
+class NotRepaired(HomeError):
+    """Damage was found, and the repair cannot be written: nothing may be built on it yet."""
+
+    def __init__(self, learner: OnlineHarmonicLearner, error: Exception) -> None:
+        super().__init__(f"damage could not be repaired yet: {error}")
+        self.learner = learner
+        """What could be read."""
+
+
+class VertexTable:
     """The vertices of a learner as a plain table, to which changes are applied."""
 
     def __init__(self, state: State) -> None:
@@ -32,7 +56,7 @@ class Table:
             vertex: [count, name, 0]
             for vertex, count, name in zip(state.ids.tolist(), counts, names, strict=True)
         }
-        """Per id, how many examples it stands for, its name, and the event that brought it."""
+        """By id: the number of examples, the name, and the event that brought the vertex."""
         self.names, self.radius, self.next_id = list(state.names), state.radius, state.next_id
         self._vectors = dict(zip(state.ids.tolist(), state.vectors, strict=True))
         self._like = state.vectors[:0]
@@ -59,16 +83,16 @@ class Table:
             elif kind in ("doubled", "radius"):
                 self.radius = change[1]
             elif kind != "undo":
-                raise ValueError(f"an event speaks of {kind!r}")
+                raise ValueError(f"unknown change {kind!r}")
 
     @property
-    def unknown(self) -> set[int]:
-        """The events that brought the vectors which are still to be found."""
+    def events_with_missing_vectors(self) -> set[int]:
+        """The events that brought the vectors which are still to be read."""
         missing = (vertex for vertex in self.vertices if vertex not in self._vectors)
         return {self.vertices[vertex][2] for vertex in missing}
 
-    def complete(self, vectors: Mapping[int, NDArray[Any]]) -> list[int]:
-        """Take in vectors; the vertices that remain without one are left out, and told."""
+    def add_vectors(self, vectors: Mapping[int, NDArray[Any]]) -> list[int]:
+        """Take in vectors; vertices that remain without one are removed and returned."""
         self._vectors.update(vectors)
         lost = [vertex for vertex in self.vertices if vertex not in self._vectors]
         for vertex in lost:
@@ -94,33 +118,7 @@ class Table:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Remembered:
-    """A learner as it was after an event, and what stood in the way."""
-
-    settings: OnlineHarmonicLearner
-    """An empty learner with the settings that were saved."""
-    state: State
-    sequence: int
-    """The event it was reached: the one asked for, or the last before the damage."""
-    problems: tuple[str, ...] = ()
-
-    def learner(self, next_id: int = 0) -> OnlineHarmonicLearner:
-        """The learner itself; ids below next_id have been in use."""
-        newer = replace(self.state, next_id=max(next_id, self.state.next_id))
-        return self.settings.restored(newer)
-
-
-class NotRepaired(HomeError):
-    """The way around some damage is known, but cannot be written: nothing may be built on it."""
-
-    def __init__(self, learner: OnlineHarmonicLearner, error: Exception) -> None:
-        super().__init__(f"damage could not be mended yet: {error}")
-        self.learner = learner
-        """What could be saved."""
-
-
-class _Damaged(Exception):
+class _DamagedEvent(Exception):
     """The event with that number cannot be applied."""
 
     def __init__(self, sequence: int, reason: str) -> None:
@@ -128,74 +126,74 @@ class _Damaged(Exception):
         self.sequence, self.reason = sequence, reason
 
 
-def remember(ledger: EventLog, snapshots: Snapshots, upto: int) -> Remembered:
-    """What was known after an event, or after the last one before the damage."""
+def replay(log: EventLog, snapshots: Snapshots, upto: int) -> Replayed:
+    """The learner after an event, or after the last one before the damage."""
     try:
-        return _exactly(ledger, snapshots, upto)
-    except _Damaged as damage:
+        return _replay_exactly(log, snapshots, upto)
+    except _DamagedEvent as damage:
         lost = f"events {damage.sequence} to {upto}" if damage.sequence < upto else f"event {upto}"
-        found = remember(ledger, snapshots, damage.sequence - 1)
+        found = replay(log, snapshots, damage.sequence - 1)
         problem = f"event {damage.sequence} {damage.reason}; lost: {lost}"
-        return Remembered(found.settings, found.state, found.sequence, (problem, *found.problems))
+        return Replayed(found.settings, found.state, found.sequence, (problem, *found.problems))
 
 
-def _exactly(ledger: EventLog, snapshots: Snapshots, upto: int) -> Remembered:
+def _replay_exactly(log: EventLog, snapshots: Snapshots, upto: int) -> Replayed:
     spans: list[tuple[int, int]] = []
     top = upto
     while True:
-        base, saved = _newest(snapshots, top)
-        undo = ledger.last_undo(base, top)
+        base, saved = _newest_snapshot(snapshots, top)
+        undo = log.last_undo(base, top)
         if undo is None:
             break
         spans.insert(0, (undo, top))
-        top = _went_back_to(ledger, undo)
-    table = Table(saved.state)
+        top = _target_of_undo(log, undo)
+    table = VertexTable(saved.state)
     for after, last in [(base, top), *spans]:
-        _apply(ledger, table, after, last)
-    lost = table.complete(ledger.vectors(table.unknown))
+        _apply(log, table, after, last)
+    lost = table.add_vectors(log.vectors(table.events_with_missing_vectors))
     problems = tuple(f"the vector of vertex {vertex} is damaged; it is lost" for vertex in lost)
-    like = _any_vector(ledger, upto) if table.next_id > saved.state.next_id else None
-    table.next_id = max(table.next_id, ledger.last()[1])  # no id is used twice
-    return Remembered(OnlineHarmonicLearner(**saved.settings), table.state(like), upto, problems)
+    like = _any_vector(log, upto) if table.next_id > saved.state.next_id else None
+    table.next_id = max(table.next_id, log.last()[1])  # no id is used twice
+    return Replayed(OnlineHarmonicLearner(**saved.settings), table.state(like), upto, problems)
 
 
-def _any_vector(ledger: EventLog, upto: int) -> NDArray[Any] | None:
+def _any_vector(log: EventLog, upto: int) -> NDArray[Any] | None:
     """A learner that lost every vertex still knows the length of its vectors."""
-    sequence = ledger.brought_a_vector(upto)
-    return None if sequence is None else next(iter(ledger.vectors([sequence]).values()), None)
+    sequence = log.last_with_vectors(upto)
+    return None if sequence is None else next(iter(log.vectors([sequence]).values()), None)
 
 
-def _newest(snapshots: Snapshots, upto: int) -> tuple[int, Saved]:
+def _newest_snapshot(snapshots: Snapshots, upto: int) -> tuple[int, Saved]:
     found = snapshots.newest(upto)
     if found is None:
         raise HomeDamaged(
             f"there is no good snapshot of event {upto} or before; restore a backup, "
-            "or begin anew in another folder"
+            "or start with an empty folder"
         )
     return found
 
 
-def _went_back_to(ledger: EventLog, undo: int) -> int:
-    for event, sound in ledger.events(undo - 1, undo):
+def _target_of_undo(log: EventLog, undo: int) -> int:
+    for event, sound in log.events(undo - 1, undo):
         if sound:
             return int(event.changes[0][1])
-    raise _Damaged(undo, "is damaged")
+    raise _DamagedEvent(undo, "is damaged")
 
 
-def _apply(ledger: EventLog, table: Table, after: int, upto: int) -> None:
-    """Apply the events of a span; each must be there, and sound."""
+def _apply(log: EventLog, table: VertexTable, after: int, upto: int) -> None:
+    """Apply a range of events; each must exist and be sound."""
     expected = after + 1
     try:
-        for sequence, changes in ledger.changes(after, upto):
+        for sequence, changes in log.changes(after, upto):
             if sequence != expected:
                 break
             if changes is None:
-                raise _Damaged(expected, "is damaged")
+                raise _DamagedEvent(expected, "is damaged")
             table.apply(changes, expected)
             expected += 1
     except (LookupError, TypeError, ValueError) as error:
-        raise _Damaged(expected, f"contradicts those before it ({error!r})") from error
+        raise _DamagedEvent(expected, f"contradicts those before it ({error!r})") from error
     except HomeDamaged as error:
-        raise _Damaged(expected, f"cannot be read ({error})") from error
+        raise _DamagedEvent(expected, f"cannot be read ({error})") from error
     if expected <= upto:
-        raise _Damaged(expected, "is missing")
+        raise _DamagedEvent(expected, "is missing")

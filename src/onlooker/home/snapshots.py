@@ -1,8 +1,7 @@
 """The snapshots of a home: files that `OnlineHarmonicLearner.save` wrote, named by event.
 
-`snapshots/000000005000.snapshot` is what was known after event 5000. Each is written under a
-temporary name, synced and renamed, and holds its own SHA-256: one that does not match is passed
-over for the one before.
+`snapshots/000000005000.snapshot` is the learner after event 5000. Each file is replaced as a whole
+and holds its own SHA-256: a damaged one is skipped for the one before it.
 """
 
 import re
@@ -18,34 +17,34 @@ from onlooker.core.persistence import KNOWN, Saved
 
 _NAME = re.compile(r"(\d+)\.snapshot")
 PER_HORIZON = 7
-"""How many snapshots are kept between the oldest and the newest two."""
+"""How many snapshots are stored between the oldest and the newest two."""
 
 
 class Snapshots:
-    """A folder of them. Only what the last process left half-written is removed at once."""
+    """The folder of snapshots; opening it removes what a killed process left half-written."""
 
     def __init__(self, folder: Path, like: OnlineHarmonicLearner) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
         self.damaged: dict[int, str] = {}
-        """Those that could not be read, and why."""
+        """Those that could not be read, with the reason."""
         self._folder, self._like = folder, like
         self.remove_unfinished()
 
     def remove_unfinished(self) -> None:
-        """Temporary files of a process that was killed while writing."""
+        """Delete the temporary files of a process that was killed while writing."""
         remove_temporary_files(self._folder)
 
     def path(self, sequence: int) -> Path:
-        """Where the snapshot of an event is."""
+        """The file of the snapshot after an event."""
         return self._folder / f"{sequence:012d}.snapshot"
 
     def sequences(self) -> list[int]:
-        """The events that there are snapshots of, the oldest first; damaged ones too."""
+        """The events with a snapshot, the oldest first; damaged ones included."""
         found = (_NAME.fullmatch(path.name) for path in self._folder.iterdir())
         return sorted(int(match[1]) for match in found if match)
 
     def save(self, learner: OnlineHarmonicLearner, sequence: int) -> None:
-        """Write what a learner knows after an event."""
+        """Write the learner as it is after an event."""
         learner.save(self.path(sequence))
         self.damaged.pop(sequence, None)
 
@@ -86,10 +85,10 @@ class Snapshots:
         )
 
 
-def adopted(
+def load_or_new(
     fresh: OnlineHarmonicLearner, path: str | PathLike[str] | None
 ) -> OnlineHarmonicLearner:
-    """What a state file knows, if there is one; otherwise nothing yet."""
+    """The learner of a state file if one is given, otherwise the fresh one."""
     if path is None:
         return fresh
     return OnlineHarmonicLearner.load(
@@ -100,19 +99,20 @@ def adopted(
     )
 
 
-def to_keep(times: Mapping[int, float], now: float, horizon: float) -> set[int]:
-    """Which snapshots a horizon of so many seconds needs: a few, the newest two, one before it.
+def needed_snapshots(times: Mapping[int, float], now: float, horizon: float) -> set[int]:
+    """Which snapshots an undo horizon in seconds needs: a few, the newest two, one before it.
 
-    >>> sorted(to_keep({0: 0.0, 50: 10.0, 60: 15.0, 80: 20.0, 90: 21.0, 99: 22.0}, 22.0, 7.0))
+    >>> times = {0: 0.0, 50: 10.0, 60: 15.0, 80: 20.0, 90: 21.0, 99: 22.0}
+    >>> sorted(needed_snapshots(times, 22.0, 7.0))
     [60, 80, 90, 99]
     """
     ordered = sorted(times)
     before = [sequence for sequence in ordered if times[sequence] <= now - horizon]
     oldest = before[-1] if before else ordered[0]
-    kept = {*ordered[-2:], oldest}
+    needed = {*ordered[-2:], oldest}
     last = times[oldest]
     for sequence in ordered:
         if sequence > oldest and times[sequence] - last >= horizon / PER_HORIZON:
-            kept.add(sequence)
+            needed.add(sequence)
             last = times[sequence]
-    return kept
+    return needed

@@ -1,98 +1,122 @@
-"""What a home was taught from a folder of people once, so that it is not taught again.
+"""Which faces were taught from a folder of people, so that each is taught once.
 
-A service reads the folder at each start. Without this, whoever was forgotten, renamed, undone or
-called wrong since would be back. So the home remembers what it was taught, as digests under a key
-of its own: of every face with its name, and of every name. They hold neither: but who has the
-folder of the home and guesses a name can check whether it was ever taught.
+A service reads the folder at every start. Without this record, whoever was forgotten, renamed,
+undone or corrected since would come back. It stores digests under a secret key of its own, of every
+face with its name and of every name. They contain neither, but whoever has the database and guesses
+a name can check whether it was ever taught.
 """
 
 import hashlib
-import json
 import secrets
-from collections.abc import Collection, Iterable
-from pathlib import Path
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
-from onlooker.core.errors import BadValue
-from onlooker.core.files import OWNER_ONLY, replace_file
-from onlooker.home.database import NotSaved
+from onlooker.home.database import Database, HomeDamaged
 
-FILE = "register.json"
+KEY_BYTES = 32
+_KEY = "taught key"
 
 
-class Register:
-    """Opened in the folder of a home by whoever has that open, and written by `save`.
+class NamedVector(Protocol):
+    """A vector with a name to teach it under."""
 
-    >>> import numpy as np, tempfile
+    @property
+    def name(self) -> str:
+        """Who it is."""
+
+    @property
+    def vector(self) -> NDArray[Any]:
+        """The face."""
+
+
+_Face = TypeVar("_Face", bound=NamedVector)
+
+
+class Untaught(NamedTuple, Generic[_Face]):
+    """What a folder of people has that was never taught."""
+
+    faces: list[_Face]
+    forgotten: list[str]
+    """Names that were taught once and are not known any more, because a person forgot, renamed or
+    undid them: the folder still has the pictures and cannot know that."""
+
+
+class TaughtFaces:
+    """The table of digests.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> class Face(NamedTuple):
+    ...     name: str
+    ...     vector: NDArray[Any]
+    >>> ana, ben = Face("ana", np.zeros(2)), Face("ben", np.ones(2))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     register = Register(Path(folder))
-    ...     register.add("ana", np.zeros(3))
-    ...     register.save()
-    ...     Register(Path(folder)).knows("ana"), register.knows("ana", np.ones(3))
-    (True, False)
+    ...     database = Database(Path(folder, "onlooker.db"))
+    ...     database.upgrade()
+    ...     taught = TaughtFaces(database)
+    ...     taught.add([ana])
+    ...     faces, forgotten = taught.untaught([ana, ben], known={"cid"})
+    >>> [face.name for face in faces], forgotten
+    (['ben'], ['ana'])
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / FILE
-        self._key, self._taught = secrets.token_bytes(32), set[str]()
-        self._changed = True
-        if self._path.exists():
-            self._key, self._taught = _read(self._path)
-            self._changed = False
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     @property
     def identity(self) -> str:
         """A name for this home that says nothing about it, the same at every start."""
         return self._digest(b"identity")[:16]
 
-    def knows(self, name: str, vector: NDArray[Any] | None = None) -> bool:
-        """Whether that face was taught by that name; without a face, whether any was."""
-        return self._digest(_written(name, vector)) in self._taught
+    def untaught(self, faces: Sequence[_Face], known: Collection[str]) -> Untaught[_Face]:
+        """The faces that were never taught, but for people who were forgotten since."""
+        names = dict.fromkeys(face.name for face in faces)
+        forgotten = [name for name in names if name not in known and self._has(name, None)]
+        new = [
+            face
+            for face in faces
+            if face.name not in forgotten and not self._has(face.name, face.vector)
+        ]
+        return Untaught(new, forgotten)
 
-    def left_out(self, names: Iterable[str], known: Collection[str]) -> list[str]:
-        """Who was taught once and is not known any more: forgotten, renamed or undone by a person.
+    def add(self, faces: Iterable[NamedVector]) -> None:
+        """Record that these faces were taught; durable on return, or part of a transaction."""
+        with self._database.transaction():
+            for face in faces:
+                for vector in (face.vector, None):
+                    self._insert(self._digest(_content(face.name, vector)))
 
-        A folder that still has the pictures does not know that.
-        """
-        return [name for name in names if name not in known and self.knows(name)]
+    def restore(self, key: bytes, digests: Iterable[str]) -> None:
+        """Take over a record that was stored elsewhere, within a transaction."""
+        self._database.execute("INSERT OR REPLACE INTO secrets VALUES (?, ?)", (_KEY, key))
+        for digest in digests:
+            self._insert(digest)
 
-    def add(self, name: str, vector: NDArray[Any]) -> None:
-        """That face is taught."""
-        new = {self._digest(_written(name, vector)), self._digest(_written(name, None))}
-        self._changed |= not new <= self._taught
-        self._taught |= new
+    def _has(self, name: str, vector: NDArray[Any] | None) -> bool:
+        digest = self._digest(_content(name, vector))
+        return bool(self._database.query("SELECT 1 FROM taught WHERE digest = ?", (digest,)))
 
-    def save(self) -> None:
-        """Write what has changed; all of it or nothing."""
-        if not self._changed:
-            return
-        kept = json.dumps({"key": self._key.hex(), "taught": sorted(self._taught)})
-        try:
-            replace_file(self._path, kept.encode("ascii"), mode=OWNER_ONLY)
-        except OSError as error:
-            raise NotSaved(f"cannot write {self._path}: {error.strerror or error}") from error
-        self._changed = False
+    def _insert(self, digest: str) -> None:
+        self._database.execute("INSERT OR IGNORE INTO taught VALUES (?)", (digest,))
 
-    def _digest(self, what: bytes) -> str:
-        return hashlib.blake2b(what, key=self._key, digest_size=16).hexdigest()
+    def _digest(self, content: bytes) -> str:
+        return hashlib.blake2b(content, key=self._key(), digest_size=16).hexdigest()
 
-
-def _written(name: str, vector: NDArray[Any] | None) -> bytes:
-    called = b"name " + name.encode("utf-8", "surrogatepass")
-    return called if vector is None else called + b"\0" + vector.tobytes()
+    def _key(self) -> bytes:
+        rows = self._database.query("SELECT value FROM secrets WHERE name = ?", (_KEY,))
+        if not rows:
+            key = secrets.token_bytes(KEY_BYTES)
+            self._database.execute("INSERT INTO secrets VALUES (?, ?)", (_KEY, key))
+            return key
+        key = bytes(rows[0][0])
+        if len(key) != KEY_BYTES:
+            raise HomeDamaged("the key of the taught faces is damaged; restore a backup")
+        return key
 
 
-def _read(path: Path) -> tuple[bytes, set[str]]:
-    try:
-        kept = json.loads(path.read_text(encoding="ascii"))
-        key, taught = bytes.fromhex(kept["key"]), set(map(str, kept["taught"]))
-        if len(key) != 32:
-            raise ValueError("its key is cut short")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadValue(
-            f"{path} cannot be read ({error}), and so nobody can say who was forgotten; delete "
-            "it, and everybody in the folder of people is taught again"
-        ) from error
-    return key, taught
+def _content(name: str, vector: NDArray[Any] | None) -> bytes:
+    named = b"name " + name.encode("utf-8", "surrogatepass")
+    return named if vector is None else named + b"\0" + vector.tobytes()

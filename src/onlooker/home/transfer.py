@@ -196,7 +196,7 @@ def _show(home: Home, parcel: Export) -> None:
         png = parcel.pictures.get(source.get(bytes(row), -1))
         if png is not None:
             shown[vertex] = png
-    home.show(shown)
+    home.add_pictures(shown)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ ANNOUNCED = 1000
 class Strangers(Protocol):
     """Where faces go that nobody has a name for."""
 
-    def met(
+    def observe(
         self,
         vector: Vector,
         *,
@@ -211,7 +211,7 @@ class FaceRecognizer:
         vertex = _standing(home, prediction.vertex) if home.sequence != before else None
         card = None
         if prediction.label is None and self._strangers is not None:
-            card = self._strangers.met(
+            card = self._strangers.observe(
                 vector, camera=camera, frame=index, picture=face.png, quality=float(face.box.area)
             )
         return _Answer(prediction, vertex, card)

@@ -1,4 +1,4 @@
-"""What is told of a stranger: a card with a count, when first and last, and the best faces."""
+"""The card of a stranger: how often, when first and last, and the best faces."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -14,16 +14,16 @@ from onlooker.core.similarity import HeatKernel
 from onlooker.strangers.groups import Place
 
 FACES = 4
-"""How many faces a card keeps at most."""
+"""Faces on a card at most."""
 ALIKE = 0.5
-"""Two faces that are so similar teach the same: the better one is enough."""
+"""Similarity from which two faces teach the same: the better one is enough."""
 
 
 @dataclass(frozen=True, slots=True)
-class Glimpse:
-    """When and where somebody was seen; camera and frame are None where nobody knows any more.
+class SeenAt:
+    """When and where somebody was seen; camera and frame are None where that is unknown.
 
-    >>> Glimpse(12.5, "door", 310).camera
+    >>> SeenAt(12.5, "door", 310).camera
     'door'
     """
 
@@ -33,25 +33,25 @@ class Glimpse:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Face:
+class CardFace:
     """One face of a stranger.
 
-    >>> Face(np.zeros(2), None, 80.0, Glimpse(12.5, "door", 310)).quality
+    >>> CardFace(np.zeros(2), None, 80.0, SeenAt(12.5, "door", 310)).quality
     80.0
     """
 
     vector: Rows
     picture: bytes | None
-    """PNG, if one was kept."""
+    """A PNG, if there is one."""
     quality: float
     """More is better: how large, how sharp."""
-    seen: Glimpse
+    seen: SeenAt
 
     @property
     def key(self) -> str | None:
-        """Stands for the picture, whatever its place on the card is by now.
+        """Identifies the picture, whatever its place on the card.
 
-        >>> Face(np.zeros(2), b"...", 80.0, Glimpse(12.5, "door", 310)).key
+        >>> CardFace(np.zeros(2), b"...", 80.0, SeenAt(12.5, "door", 310)).key
         'ab5df625bc76dbd4'
         """
         return None if self.picture is None else hashlib.sha256(self.picture).hexdigest()[:16]
@@ -59,31 +59,41 @@ class Face:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Card:
-    """One stranger, as far as can be told.
+    """One stranger.
 
-    >>> seen = Glimpse(12.5, "door", 310)
+    >>> seen = SeenAt(12.5, "door", 310)
     >>> Card(3, count=50, first=seen, last=seen, faces=()).hidden
     False
     """
 
     number: int
-    """Stays when cards become one: the older card's."""
+    """When cards are merged, the number of the oldest remains."""
     count: int
     """How often they were seen."""
-    first: Glimpse
-    last: Glimpse
+    first: SeenAt
+    last: SeenAt
     """The latest to arrive, whatever the clock said."""
-    faces: tuple[Face, ...]
+    faces: tuple[CardFace, ...]
     """The best ones that differ, the best first."""
     hidden: bool = False
-    """Whether somebody said: ignore."""
-    told: bool = False
-    """Whether an alert was raised, or none is due."""
+    """Whether a person chose to ignore them."""
+    alerted: bool = False
+    """Whether an alert was sent, or none is due."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Record:
-    """Everything about strangers, to be written down."""
+class DroppedFace:
+    """A vertex that was taken out of the home, as it was there."""
+
+    vertex: int
+    vector: Rows
+    times: int
+    picture: bytes | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StrangersRecord:
+    """Everything about strangers, to be stored."""
 
     graph: State
     places: list[Place]
@@ -93,12 +103,12 @@ class Record:
     turn: int
 
 
-def united(cards: Sequence[Card], kernel: HeatKernel) -> Card:
-    """Cards that turned out to be one person: the oldest goes on, and what one is, all are.
+def merged_cards(cards: Sequence[Card], kernel: HeatKernel) -> Card:
+    """One card of several that turned out to be one person: hidden or alerted if any of them is.
 
-    >>> early, late = (Glimpse(time, "door", 0) for time in (1.0, 2.0))
+    >>> early, late = (SeenAt(time, "door", 0) for time in (1.0, 2.0))
     >>> both = [Card(7, 2, late, late, (), hidden=True), Card(3, 5, early, early, ())]
-    >>> one = united(both, HeatKernel(0.3, 1e-5))
+    >>> one = merged_cards(both, HeatKernel(0.3, 1e-5))
     >>> one.number, one.count, one.hidden, one.first.time
     (3, 7, True, 1.0)
     """
@@ -107,37 +117,37 @@ def united(cards: Sequence[Card], kernel: HeatKernel) -> Card:
         cards[0],
         count=sum(card.count for card in cards),
         last=max((card.last for card in cards), key=lambda seen: seen.time),
-        faces=best([face for card in cards for face in card.faces], kernel),
+        faces=best_faces([face for card in cards for face in card.faces], kernel),
         hidden=any(card.hidden for card in cards),
-        told=any(card.told for card in cards),
+        alerted=any(card.alerted for card in cards),
     )
 
 
-def best(faces: Sequence[Face], kernel: HeatKernel) -> tuple[Face, ...]:
-    """The best faces, none of them much like a better one; of equals the first.
+def best_faces(faces: Sequence[CardFace], kernel: HeatKernel) -> tuple[CardFace, ...]:
+    """The best faces, none of them similar to a better one; of equals the first.
 
-    >>> seen = Glimpse(0.0, "door", 0)
-    >>> faces = [Face(np.array([x]), None, q, seen) for x, q in ((0.0, 1), (0.1, 2), (9.0, 0))]
-    >>> [face.quality for face in best(faces, HeatKernel(1.0, 1e-5))]
+    >>> seen = SeenAt(0.0, "door", 0)
+    >>> faces = [CardFace(np.array([x]), None, q, seen) for x, q in ((0.0, 1), (0.1, 2), (9.0, 0))]
+    >>> [face.quality for face in best_faces(faces, HeatKernel(1.0, 1e-5))]
     [2, 0]
     """
-    kept: list[Face] = []
+    selected: list[CardFace] = []
     for face in sorted(faces, key=lambda face: -face.quality):
-        others = np.array([other.vector for other in kept])
-        if not kept or kernel.similarity(face.vector, others).max() < ALIKE:
-            kept.append(face)
-        if len(kept) == FACES:
+        others = np.array([other.vector for other in selected])
+        if not selected or kernel.similarity(face.vector, others).max() < ALIKE:
+            selected.append(face)
+        if len(selected) == FACES:
             break
-    return tuple(kept)
+    return tuple(selected)
 
 
-def chosen(card: Card, keys: Iterable[str] | None) -> tuple[Face, ...]:
+def chosen_faces(card: Card, keys: Iterable[str] | None) -> tuple[CardFace, ...]:
     """The faces with these keys that are still on the card; None: all faces.
 
-    >>> seen = Glimpse(0.0, "door", 0)
-    >>> faces = [Face(np.zeros(1), picture, 0.0, seen) for picture in (b"a", None, b"b")]
+    >>> seen = SeenAt(0.0, "door", 0)
+    >>> faces = [CardFace(np.zeros(1), picture, 0.0, seen) for picture in (b"a", None, b"b")]
     >>> card = Card(3, 9, seen, seen, tuple(faces))
-    >>> [face.picture for face in chosen(card, [faces[2].key, "gone"])]
+    >>> [face.picture for face in chosen_faces(card, [faces[2].key, "gone"])]
     [b'b']
     """
     if keys is None:
@@ -153,33 +163,23 @@ def chosen(card: Card, keys: Iterable[str] | None) -> tuple[Face, ...]:
 
 
 def bytes_of(card: Card) -> int:
-    """How much its pictures take."""
+    """The size of its pictures."""
     return sum(len(face.picture or b"") for face in card.faces)
 
 
 def without_pictures(card: Card) -> Card:
-    """The same card, with nothing to look at."""
+    """The card with its pictures removed."""
     return replace(card, faces=tuple(replace(face, picture=None) for face in card.faces))
 
 
-def since(faces: Sequence[Face], before: float, now: float) -> tuple[Face, ...]:
-    """Those that were not seen before a time; none was seen after now, whatever it says."""
+def faces_since(faces: Sequence[CardFace], before: float, now: float) -> tuple[CardFace, ...]:
+    """Those not seen before a time; a time after now, by a clock that was wrong, becomes now."""
     seen = (replace(f, seen=replace(f.seen, time=min(f.seen.time, now))) for f in faces)
     return tuple(face for face in seen if face.seen.time >= before)
 
 
 def finite(what: str, value: object) -> float:
-    """A number that can be written down and compared."""
+    """A finite number as a float."""
     if is_number(value) and isfinite(value):
         return float(value)
     raise BadValue(f"{what} must be a finite number, got {value!r}")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Dropped:
-    """A face that was taken from the home, as it was there."""
-
-    vertex: int
-    vector: Rows
-    times: int
-    picture: bytes | None

@@ -1,4 +1,4 @@
-""" "Wrong": a face was named by mistake, and so was whatever was learned only because of it."""
+"""The correction "wrong": drop a face that has the wrong name, and what was learned through it."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,24 +14,24 @@ from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.persistence import graph_of
 from onlooker.home.database import HomeDamaged
 from onlooker.home.home import Home
-from onlooker.strangers.cards import Dropped
+from onlooker.strangers.cards import DroppedFace
 from onlooker.strangers.strangers import Strangers
 
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What one "wrong" took away.
+    """What one "wrong" removed.
 
     >>> Correction(vertices=(9, 7), examples=31, cards=(2,), undo_to=118).examples
     31
     """
 
     vertices: tuple[int, ...]
-    """Dropped, the one that was wrong last."""
+    """What was dropped, the wrong one last."""
     examples: int
     """How many examples they stood for."""
     cards: tuple[int, ...]
-    """Where the faces are now."""
+    """The cards of strangers that have the faces now."""
     undo_to: int
     """The event before it."""
 
@@ -39,8 +39,7 @@ class Correction:
 def learned_only_through(learner: OnlineHarmonicLearner, vertex: int) -> list[int]:
     """The vertices that reach a label now, and none without this vertex; the farthest first.
 
-    In that order each can be dropped while all that are left still hang on this vertex: whoever
-    is interrupted in between can begin again.
+    In that order each can be dropped while all remaining ones still depend on this vertex.
 
     >>> from onlooker import HeatKernel
     >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
@@ -67,13 +66,12 @@ def wrong(
     strangers: Strangers,
     *,
     time: float,
-    dropped: Callable[[Dropped], object] = lambda _: None,
+    dropped: Callable[[DroppedFace], object] = lambda _: None,
 ) -> Correction:
     """Drop a vertex and all that was learned only through it; their faces become strangers.
 
-    One event each. Whatever stops it in between, a face is known or a stranger, never both, and
-    saying it again does the rest. dropped hears of each that went. No alert is due for faces that
-    were here all the time.
+    One event each; `StrangerBook.wrong` makes them one transaction. dropped is called with each. No
+    alert is sent for faces that the home had.
     """
     doomed = [*learned_only_through(home.learner, vertex), int(vertex)]
     undo_to, known = home.sequence, home.vertices()
@@ -86,11 +84,11 @@ def wrong(
             picture = home.album.picture(each)
         home.drop(each)
         vector = known.vectors[rows[each]].copy()
-        dropped(Dropped(each, vector, count, picture))
+        dropped(DroppedFace(each, vector, count, picture))
         card = strangers.see(
             vector, time=time, camera=None, frame=None, picture=picture, times=count
         )
-        strangers.tell(card)
+        strangers.mark_alerted(card)
         cards.add(card)
     alive = {card.number for card in strangers.cards(hidden=True)}
     return Correction(tuple(doomed), sum(counts), tuple(sorted(alive & cards)), undo_to)

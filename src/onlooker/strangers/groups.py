@@ -1,8 +1,8 @@
-"""Vectors in groups: whoever is connected belongs to one group, and there are never too many.
+"""A graph of vectors in groups: whatever is connected is one group, within a budget of vectors.
 
-A full graph merges its closest pair. Where no two vectors are within the cutoff, that would make
-two groups one, so the vector that was not seen for longest goes instead. A group does not fall
-apart when the vertices between its ends are merged or dropped.
+A full graph merges its closest pair. Where no two vectors are within the cutoff, that would join
+two groups, so the vector that was seen longest ago is dropped instead. A group is not split when
+the vertices between its ends are merged or dropped.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ class Member(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """A vector that was looked at: whom it is connected to."""
+    """A vector and what it is connected to, before it is added."""
 
     vector: Rows
     groups: frozenset[int]
@@ -48,7 +48,7 @@ class Touch(NamedTuple):
 
 
 class Groups:
-    """A graph of unlabeled vertices, each with its place.
+    """The graph, and the place of each of its vertices.
 
     >>> groups = Groups(HeatKernel(bandwidth=0.3, cutoff=1e-5), budget=10)
     >>> groups.put(groups.touch([0.0]), Place(1, turn=1, time=0.0))
@@ -63,11 +63,11 @@ class Groups:
 
     @property
     def alive(self) -> set[int]:
-        """The groups that there are."""
+        """The groups that have a vertex."""
         return {place.group for place in self.places.values()}
 
     def touch(self, x: ArrayLike) -> Touch:
-        """Look at a vector; nothing changes."""
+        """Find what a vector is connected to; nothing changes."""
         graph, rows = self._graph, self._graph.vectors.rows
         vector = as_vector(x, like=rows if rows.shape[1] else None).copy()
         if not rows.shape[1]:
@@ -78,7 +78,7 @@ class Groups:
         return Touch(vector, touched, graph, query, near)
 
     def put(self, touch: Touch, place: Place, times: int = 1) -> None:
-        """Take in what was just looked at; the groups it touches become the one of its place."""
+        """Add a vector; the groups it touches become the group of its place."""
         self._graph = graph = touch.graph
         at = touch.near.absorber
         if at is None:
@@ -100,24 +100,24 @@ class Groups:
             return
         ClosestPair().shrink(graph, graph.unlabeled_count - 1, 0.0)
         merged = graph.log[-1]
-        gone, kept = self.places.pop(merged.vertex), self.places[merged.into_vertex]
-        self.places[merged.into_vertex] = max(gone, kept, key=lambda place: place.turn)
+        removed, other = self.places.pop(merged.vertex), self.places[merged.into_vertex]
+        self.places[merged.into_vertex] = max(removed, other, key=lambda place: place.turn)
 
     def drop(self, vertices: Iterable[int]) -> None:
-        """Take vertices out."""
+        """Remove vertices."""
         for vertex in vertices:
             self._graph.drop(int(slots_where(self._graph.ids == vertex)[0]))
             del self.places[vertex]
         self._graph.log.clear()
 
     def latest(self, group: int) -> tuple[int, Rows]:
-        """The vertex of a group that was seen last: the number of that sighting, and a copy."""
+        """The turn and a copy of the vertex of a group that was seen last."""
         turn, vertex = max((p.turn, v) for v, p in self.places.items() if p.group == group)
         graph = self._graph
         return turn, graph.vectors.rows[int(slots_where(graph.ids == vertex)[0])].copy()
 
     def members(self, group: int) -> list[Member]:
-        """Everybody in a group, as copies."""
+        """The vectors of a group, as copies."""
         graph, found = self._graph, []
         for vertex, place in self.places.items():
             if place.group == group:
@@ -127,12 +127,12 @@ class Groups:
         return found
 
     def find(self, x: ArrayLike) -> int | None:
-        """The vertex that stands exactly here."""
+        """The vertex at exactly this place."""
         touch = self.touch(x)
         at = touch.near.absorber
         return None if at is None else int(touch.graph.ids[at])
 
-    # ---- keeping
+    # ---- saving and restoring
 
     def state(self) -> tuple[State, list[Place]]:
         """The graph as arrays, and the place of each of its vertices."""
@@ -140,7 +140,7 @@ class Groups:
         return state, [self.places[vertex] for vertex in state.ids.tolist()]
 
     def restore(self, state: State, places: Sequence[Place]) -> None:
-        """Be as it was then; what contradicts itself is a BadValue, and changes nothing."""
+        """Continue with a stored graph; a contradictory one raises BadValue and changes nothing."""
         if len(places) != len(state.ids):
             raise BadValue(f"{len(state.ids)} vertices with {len(places)} places")
         self._graph = graph_of(state, self.kernel, self.budget)

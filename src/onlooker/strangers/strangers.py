@@ -1,10 +1,8 @@
-"""Strangers: faces the learner names nobody, kept apart from it and grouped, in bounded memory.
+"""Strangers: faces that the learner does not know, grouped into cards, in bounded memory.
 
 An outlier teaches the learner nothing (Section 3.3). It is quantized here, in a graph of its own
-with the learner's kernel: whoever is connected in it is one stranger and gets one card. Two groups
+with the learner's kernel: whatever is connected in it is one stranger and gets one card. Two groups
 that a new face connects become one card, under the older number. Nothing here reads a clock.
-
-Second thoughts about strangers: a card that was named comes back, a face that was added goes.
 """
 
 from collections import deque
@@ -22,16 +20,16 @@ from onlooker.home.album import as_png, as_text
 from onlooker.home.durable_learner import Picture
 from onlooker.strangers.cards import (
     Card,
-    Dropped,
-    Face,
-    Glimpse,
-    Record,
-    best,
+    CardFace,
+    DroppedFace,
+    SeenAt,
+    StrangersRecord,
+    best_faces,
     bytes_of,
-    chosen,
+    chosen_faces,
+    faces_since,
     finite,
-    since,
-    united,
+    merged_cards,
     without_pictures,
 )
 from onlooker.strangers.groups import Groups, Member, Place
@@ -41,9 +39,9 @@ Teach: TypeAlias = Callable[[Rows, str, bytes | None], object]
 
 
 STEPS = 8
-"""How many changes are remembered, the newest."""
+"""How many of the newest changes can be undone."""
 FACES = 100
-"""Vectors of each that are remembered at most."""
+"""Vectors of each change that are stored at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +53,7 @@ class RemovedCard:
 
 
 class Strangers:
-    """Cards of strangers, from one face after another.
+    """Cards of strangers, built from one face after another.
 
     >>> strangers = Strangers(HeatKernel(bandwidth=0.3, cutoff=1e-5))
     >>> for frame, x in enumerate([0.0, 9.0, 0.1, 0.2]):
@@ -63,7 +61,7 @@ class Strangers:
     >>> [(card.number, card.count, card.last.time) for card in strangers.cards()]
     [(1, 3, 8.0), (2, 1, 6.0)]
 
-    kernel is the learner's; at most max_vertices vectors are kept, and picture_bytes of pictures.
+    kernel is the learner's; at most max_vertices vectors are stored, and picture_bytes of pictures.
     """
 
     def __init__(
@@ -73,16 +71,16 @@ class Strangers:
         self.max_vertices = int(as_number("max_vertices", max_vertices, least=1, whole=True))
         self.picture_bytes = int(as_number("picture_bytes", picture_bytes, least=0, whole=True))
         self.changes = 0
-        """How often anything changed."""
+        """Counts every change."""
         self._groups = Groups(kernel, self.max_vertices)
         self._cards: dict[int, Card] = {}
         self._next_card, self._turn = 1, 0
 
     def __len__(self) -> int:
-        """How many vectors are kept, besides those of the best faces."""
+        """How many vectors are stored, besides those of the best faces."""
         return len(self._groups.places)
 
-    # ---- seeing
+    # ---- new faces
 
     def see(
         self,
@@ -95,32 +93,32 @@ class Strangers:
         quality: float = 0.0,
         times: int = 1,
     ) -> int:
-        """One face of somebody unknown (or times faces, of which this is one): whose card it is.
+        """Add one unknown face, which stands for `times` faces: the number of its card.
 
-        A picture that is handed in as a way to make it is made only if it is among the best.
+        A picture given as a function is made only if the face is among the best of its card.
         """
-        where = None if camera is None else as_text(camera)
-        seen = Glimpse(finite("time", time), where, None if frame is None else int(frame))
+        origin = None if camera is None else as_text(camera)
+        seen = SeenAt(finite("time", time), origin, None if frame is None else int(frame))
         if isinstance(picture, bytes):
             as_png(picture)
         times = int(as_number("times", times, least=1, whole=True))
         touch = self._groups.touch(x)
-        face = Face(touch.vector, None, finite("quality", quality), seen)
+        face = CardFace(touch.vector, None, finite("quality", quality), seen)
         card = self._card_for(touch.groups, face, picture)
         self._turn += 1
         self._groups.put(touch, Place(card.number, self._turn, seen.time), times)
         self._next_card = max(self._next_card, card.number + 1)
         self._cards[card.number] = replace(card, count=card.count + times, last=seen)
-        self._tidy()
+        self._enforce_limits()
         self.changes += 1
         return card.number
 
-    def _card_for(self, touched: frozenset[int], face: Face, picture: Picture) -> Card:
-        """Theirs made one, with one more face, or a new one."""
+    def _card_for(self, touched: frozenset[int], face: CardFace, picture: Picture) -> Card:
+        """The touched cards merged, with one more face; or a new card."""
         card = Card(self._next_card, 0, face.seen, face.seen, (face,))
         if touched:
-            card = united([self._cards[number] for number in touched], self.kernel)
-            card = replace(card, faces=best([*card.faces, face], self.kernel))
+            card = merged_cards([self._cards[number] for number in touched], self.kernel)
+            card = replace(card, faces=best_faces([*card.faces, face], self.kernel))
         if card.hidden:
             return without_pictures(card)
         if picture is None or face not in card.faces:
@@ -128,21 +126,21 @@ class Strangers:
         shown = replace(face, picture=as_png(picture() if callable(picture) else picture))
         return replace(card, faces=tuple(shown if each is face else each for each in card.faces))
 
-    def _tidy(self) -> None:
-        """No card without a vertex, no more pictures than there is room for."""
+    def _enforce_limits(self) -> None:
+        """No card without a vertex, no more bytes of pictures than allowed."""
         for number in self._cards.keys() - self._groups.alive:
             del self._cards[number]
         sizes = {number: bytes_of(card) for number, card in self._cards.items()}
         while sum(sizes.values()) > self.picture_bytes:
             shown = [number for number, size in sizes.items() if size]
-            longest_ago = min(shown, key=lambda number: self._groups.latest(number)[0])
-            self._cards[longest_ago] = without_pictures(self._cards[longest_ago])
-            del sizes[longest_ago]
+            oldest = min(shown, key=lambda number: self._groups.latest(number)[0])
+            self._cards[oldest] = without_pictures(self._cards[oldest])
+            del sizes[oldest]
 
     # ---- for people
 
     def cards(self, *, hidden: bool = False) -> list[Card]:
-        """One card a stranger, most seen first, of equals the older; the hidden ones if wanted."""
+        """One card per stranger, most seen first, then by age; the hidden ones if wanted."""
         shown = (card for card in self._cards.values() if hidden or not card.hidden)
         return sorted(shown, key=lambda card: (-card.count, card.number))
 
@@ -155,29 +153,31 @@ class Strangers:
         return self._cards[number]
 
     def name(self, number: int, name: str, teach: Teach, keys: Iterable[str] | None = None) -> int:
-        """Teach the best faces of a stranger, who is none from then on: how many were taught.
+        """Teach the best faces of a stranger and remove the card: how many were taught.
 
         keys: only the faces with these; the others go with the card.
         """
-        faces, name = chosen(self.card(number), keys), as_name(name)
+        faces, name = chosen_faces(self.card(number), keys), as_name(name)
         for face in faces:
             teach(face.vector, name, face.picture)
         self.remove(number)
         return len(faces)
 
     def ignore(self, number: int) -> None:
-        """Hide a stranger now and whenever they are seen again; pictures are not needed for it."""
-        self._cards[number] = without_pictures(replace(self.card(number), hidden=True, told=True))
+        """Hide a stranger, also when they are seen again; the pictures are deleted."""
+        self._cards[number] = without_pictures(
+            replace(self.card(number), hidden=True, alerted=True)
+        )
         self.changes += 1
 
-    def tell(self, number: int) -> bool:
-        """Whether an alert is due; the answer is yes once a card."""
+    def mark_alerted(self, number: int) -> bool:
+        """Mark that an alert was sent: whether it was still due."""
         card = self.card(number)
-        self._cards[number] = replace(card, told=True)
-        return not card.told
+        self._cards[number] = replace(card, alerted=True)
+        return not card.alerted
 
     def remove(self, number: int) -> None:
-        """Take out a card, and every vector and picture of it."""
+        """Delete a card with its vectors and pictures."""
         self.card(number)
         places = self._groups.places
         self._groups.drop([vertex for vertex, place in places.items() if place.group == number])
@@ -198,10 +198,10 @@ class Strangers:
             places[vertex] = place._replace(time=min(place.time, now))
         old = [vertex for vertex, place in places.items() if place.time < limits[place.group]]
         self._groups.drop(old)
-        self._tidy()
+        self._enforce_limits()
         for number, card in self._cards.items():
-            last = Face(self._groups.latest(number)[1], None, 0.0, card.last)
-            faces = since(card.faces, limits[number], now)
+            last = CardFace(self._groups.latest(number)[1], None, 0.0, card.last)
+            faces = faces_since(card.faces, limits[number], now)
             self.changes += len(card.faces) - len(faces)
             self._cards[number] = replace(card, faces=faces or (last,))
         self.changes += len(old)
@@ -209,30 +209,32 @@ class Strangers:
 
     # ---- taking out and bringing back
 
-    def leftover(self, number: int) -> RemovedCard:
-        """What it takes to bring a card back that is about to go."""
+    def removed_card(self, number: int) -> RemovedCard:
+        """What it takes to restore a card that is about to be removed."""
         card = self.card(number)
         members = sorted(self._groups.members(number), key=lambda one: -one.time)
         return RemovedCard(card, tuple(members[:FACES]))
 
-    def bring_back(self, left: RemovedCard) -> int:
-        """Show a card again: its number. Who was seen since and is the same is one with it."""
+    def restore_card(self, removed: RemovedCard) -> int:
+        """Add a removed card again, merged with cards of the same person: its number."""
         touched = {
-            group for member in left.members for group in self._groups.touch(member.vector).groups
+            group
+            for member in removed.members
+            for group in self._groups.touch(member.vector).groups
         }
-        card = united([left.card, *(self._cards.pop(n) for n in touched)], self.kernel)
-        for member in left.members:
+        card = merged_cards([removed.card, *(self._cards.pop(n) for n in touched)], self.kernel)
+        for member in removed.members:
             self._turn += 1
             touch = self._groups.touch(member.vector)
             self._groups.put(touch, Place(card.number, self._turn, member.time), member.times)
         self._cards[card.number] = card
         self._next_card = max(self._next_card, card.number + 1)
-        self._tidy()
+        self._enforce_limits()
         self.changes += 1
         return card.number
 
-    def take_off(self, vector: Rows, times: int) -> None:
-        """Take a vector out, if it still stands for itself, and so many sightings of its card."""
+    def remove_face(self, vector: Rows, times: int) -> None:
+        """Remove a vector, if it was not merged into another, and `times` sightings of its card."""
         vertex = self._groups.find(vector)
         if vertex is None:
             return
@@ -241,23 +243,23 @@ class Strangers:
         self._groups.drop([vertex])
         faces = tuple(face for face in card.faces if (face.vector != vector).any())
         self._cards[number] = replace(card, count=max(1, card.count - times), faces=faces)
-        self._tidy()
+        self._enforce_limits()
         self.changes += 1
 
     def show(self, number: int) -> None:
-        """Take "ignore" back. Its pictures are gone; the next sighting brings one."""
+        """Undo "ignore". The pictures are deleted; the next sighting brings one."""
         self._cards[number] = replace(self.card(number), hidden=False)
         self.changes += 1
 
-    # ---- keeping
+    # ---- saving and restoring
 
-    def record(self) -> Record:
-        """Everything, as it is now."""
+    def record(self) -> StrangersRecord:
+        """Everything as it is now, to be stored."""
         cards = list(self._cards.values())
-        return Record(*self._groups.state(), cards, self._next_card, self._turn)
+        return StrangersRecord(*self._groups.state(), cards, self._next_card, self._turn)
 
-    def restore(self, record: Record) -> None:
-        """Be as it was then; what contradicts itself is a BadValue."""
+    def restore(self, record: StrangersRecord) -> None:
+        """Continue with a stored record; a contradictory one raises BadValue."""
         cards = {card.number: card for card in record.cards}
         groups = {place.group for place in record.places}
         if groups != cards.keys() or len(cards) < len(record.cards):
@@ -270,13 +272,13 @@ class Strangers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
-    """A change of the home that concerned strangers: a card went there, or faces came back."""
+    """A change of the home that concerned strangers: a card was named, or faces came back."""
 
     before: int
     """The newest event before it."""
     time: float
-    gone: RemovedCard | None
-    added: tuple[Dropped, ...]
+    removed: RemovedCard | None
+    added: tuple[DroppedFace, ...]
 
 
 class UndoHistory:
@@ -289,31 +291,31 @@ class UndoHistory:
     def __len__(self) -> int:
         return len(self._steps)
 
-    def named(self, before: int, time: float, gone: RemovedCard) -> None:
-        """Somebody got a name, and their card is gone."""
-        self._steps.append(_Step(before, time, gone, ()))
+    def card_removed(self, before: int, time: float, removed: RemovedCard) -> None:
+        """A stranger was named, and the card was removed."""
+        self._steps.append(_Step(before, time, removed, ()))
 
-    def added(self, before: int, time: float, faces: Iterable[Dropped]) -> None:
-        """Faces of the home are strangers now."""
+    def faces_added(self, before: int, time: float, faces: Iterable[DroppedFace]) -> None:
+        """Faces of the home became strangers."""
         self._steps.append(_Step(before, time, None, tuple(faces)[:FACES]))
 
-    def undone(self, to: int) -> dict[int, bytes]:
-        """The home is as it was after an event: so be the strangers, where we remember how.
+    def undo(self, to: int) -> dict[int, bytes]:
+        """Take back what happened after an event, as far as it is remembered.
 
-        The pictures of vertices that the home has again, which it did not keep.
+        Returns the pictures of the vertices that the home has again, which it did not store.
         """
         pictures: dict[int, bytes] = {}
         while self._steps and self._steps[-1].before >= to:
             step = self._steps.pop()
-            if step.gone is not None:
-                self._strangers.bring_back(step.gone)
+            if step.removed is not None:
+                self._strangers.restore_card(step.removed)
             for face in step.added:
-                self._strangers.take_off(face.vector, face.times)
+                self._strangers.remove_face(face.vector, face.times)
                 if face.picture is not None:
                     pictures[face.vertex] = face.picture
         return pictures
 
-    def forget(self, before: float = float("inf")) -> None:
-        """Remember nothing from before a time."""
-        kept = [step for step in self._steps if step.time >= before]
-        self._steps = deque(kept, maxlen=STEPS)
+    def clear(self, before: float = inf) -> None:
+        """Remove the steps from before a time."""
+        remaining = [step for step in self._steps if step.time >= before]
+        self._steps = deque(remaining, maxlen=STEPS)

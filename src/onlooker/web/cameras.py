@@ -1,11 +1,8 @@
-"""The cameras of the service: one thread each, the list of them, and the file of added ones.
+"""The cameras of the service: one thread each, the list of them, and the stored ones.
 
-    cameras.json                   {"version": 1, "sha256": "...", "cameras": [...]}
-    cameras.json.damaged-N         a file that could not be read, for a person to inspect
-
-The address of a camera may contain a password, in clear text, because the camera needs it: the
-file is readable by its owner only, and no message repeats its content. Only the process that has
-the home open reads or writes it.
+The address of a camera may contain a password, in clear text, because the camera needs it: it is in
+the home's database, and no message repeats it. What the REST interface may add is restricted
+(`permitted`): whoever can use the page must not be able to read arbitrary files.
 """
 
 import hashlib
@@ -14,14 +11,15 @@ import logging
 import os
 import re
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Literal
 
 from onlooker.core.errors import BadValue, NotFound, OnlookerError
-from onlooker.core.files import OWNER_ONLY, replace_file
+from onlooker.home.database import HomeError
+from onlooker.home.home import Home
 from onlooker.video.addresses import Address, Kind, addresses_of
 from onlooker.video.sources import FrameCounts, FrameStream, frames_from
 from onlooker.vision.types import Frame
@@ -32,10 +30,6 @@ MAX_FAILURES = 100
 """Consecutive frames that may fail before a camera is given up."""
 JOIN_TIMEOUT = 15.0
 """Seconds to wait for the current frame of a camera that is removed; the home may be busy."""
-CAMERA_FILE = "cameras.json"
-FILE_VERSION = 1
-MAX_FILE_SIZE = 1 << 20
-"""Bytes; a larger file is not read."""
 
 CameraState = Literal["starting", "watching", "lost", "ended", "failed"]
 
@@ -50,7 +44,7 @@ class CameraTaken(OnlookerError):
 
 
 class CameraNotSaved(OnlookerError):
-    """The file of cameras could not be changed."""
+    """The stored cameras could not be changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,86 +143,56 @@ class CameraThread:
                     raise
 
 
-class CameraFile:
-    """The sources of added cameras by name; every change is on the disk when it returns.
+class StoredCameras:
+    """The cameras in the home's database; every change is on the disk when it returns.
 
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     CameraFile(Path(folder)).add("door", "rtsp://10.0.0.5/1")
-    ...     CameraFile(Path(folder)).sources
-    {'door': 'rtsp://10.0.0.5/1'}
+    call_home runs a function in the thread that owns the home, and returns its result.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / CAMERA_FILE
-        self.problem: str | None = None
-        """Why the cameras added earlier are not known any more."""
-        self.sources: dict[str, str] = {}
-        try:
-            if self._path.exists():
-                self.sources = self._load()
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            self._set_aside()
+    def __init__(self, call_home: Callable[[Callable[[Home], Any]], Any]) -> None:
+        self._call_home = call_home
+        self.sources: dict[str, str] = call_home(lambda home: home.cameras.sources())
+        """By name."""
+        damaged = call_home(lambda home: home.cameras.damaged())
+        problem = f"{damaged} stored cameras are damaged and not watched: add them again"
+        self.problem = problem if damaged else None
 
     def add(self, name: str, source: str) -> None:
         """Store a camera."""
-        self._save({**self.sources, name: source})
+        self._change(lambda home: home.cameras.add(name, source))
+        self.sources = {**self.sources, name: source}
 
     def remove(self, name: str) -> None:
         """Delete a camera, if it is stored."""
         if name in self.sources:
-            self._save({one: source for one, source in self.sources.items() if one != name})
+            self._change(lambda home: home.cameras.remove(name))
+            self.sources = {one: at for one, at in self.sources.items() if one != name}
 
-    def _load(self) -> dict[str, str]:
-        """ValueError, KeyError or TypeError if it is not exactly what _save writes."""
-        if self._path.stat().st_size > MAX_FILE_SIZE:
-            raise ValueError("too large")
-        content = json.loads(self._path.read_text(encoding="ascii"))
-        cameras = content["cameras"]
-        if content["version"] != FILE_VERSION or content["sha256"] != _checksum(cameras):
-            raise ValueError("another version, or a wrong checksum")
-        return {str(one["name"]): str(one["source"]) for one in cameras}
-
-    def _save(self, sources: dict[str, str]) -> None:
-        cameras = [{"name": name, "source": source} for name, source in sources.items()]
-        content = {"version": FILE_VERSION, "sha256": _checksum(cameras), "cameras": cameras}
-        data = json.dumps(content, indent=1).encode("ascii")
+    def _change(self, act: Callable[[Home], object]) -> None:
         try:
-            replace_file(self._path, data, mode=OWNER_ONLY)
-        except OSError as error:
-            raise CameraNotSaved(f"cannot write {self._path.name}: {error.strerror}") from error
-        self.sources = sources
-
-    def _set_aside(self) -> None:
-        """Rename a damaged file: a person may still read in it which cameras there were."""
-        number = 1 + len(list(self._path.parent.glob(f"{CAMERA_FILE}.damaged-*")))
-        aside = self._path.with_name(f"{CAMERA_FILE}.damaged-{number}")
-        with suppress(OSError):  # then the next change replaces it
-            self._path.replace(aside)
-        self.problem = (
-            f"{CAMERA_FILE} could not be read, and the cameras in it are not watched: add them "
-            f"again; what is left of it is in {aside.name}"
-        )
+            self._call_home(act)
+        except HomeError as error:
+            raise CameraNotSaved(f"cannot write to the home: {error}") from error
 
 
 class Cameras:
-    """The list of cameras by name; those added over the REST interface are in the file, if any."""
+    """The list of cameras by name; those added over the REST interface are stored."""
 
     def __init__(
         self,
         recognize: Callable[[Frame], object],
         folders: Sequence[Path] = (),
-        file: CameraFile | None = None,
+        stored: StoredCameras | None = None,
     ) -> None:
-        self._recognize, self._folders, self._file = recognize, folders, file
+        self._recognize, self._folders, self._stored = recognize, folders, stored
         self._threads: dict[str, CameraThread] = {}
-        self._threads_lock, self._file_lock = Lock(), Lock()
+        self._threads_lock, self._store_lock = Lock(), Lock()
         self._not_resumed: dict[str, str] = {}
 
     @property
     def problems(self) -> list[str]:
         """Why cameras that were added earlier are not watched."""
-        damaged = [self._file.problem] if self._file and self._file.problem else []
+        damaged = [self._stored.problem] if self._stored and self._stored.problem else []
         return [*damaged, *self._not_resumed.values()]
 
     @property
@@ -245,12 +209,12 @@ class Cameras:
         watched.
         """
         source = permitted(source, self._folders)
-        with self._file_lock:
+        with self._store_lock:
             status = self.watch(source if name is None else f"{as_camera_name(name)}={source}")
             try:
-                if self._file is not None:
-                    self._file.add(status.name, source)
-            except CameraNotSaved:
+                if self._stored is not None:
+                    self._stored.add(status.name, source)
+            except BaseException:
                 self._close(status.name)
                 raise
             self._not_resumed.pop(status.name, None)
@@ -272,13 +236,13 @@ class Cameras:
         """Watch the saved cameras again; returns a message for each that is left out.
 
         Cameras of the command line take precedence. A source that is not permitted or missing now
-        is listed in the problems and stays in the file: by the next start its folder may be
+        is listed in the problems and stays stored: by the next start its folder may be
         permitted, or its disk plugged in.
         """
         messages = []
         with self._threads_lock:
             running = {_source_key(thread.target): name for name, thread in self._threads.items()}
-        for name, source in (self._file.sources if self._file else {}).items():
+        for name, source in (self._stored.sources if self._stored else {}).items():
             if name in running.values() or source in running:
                 if running.get(source) != name:
                     messages.append(
@@ -296,13 +260,13 @@ class Cameras:
 
     def remove(self, name: str) -> None:
         """Stop watching a camera, now and after a restart."""
-        with self._file_lock:
-            saved = self._file is not None and name in self._file.sources
+        with self._store_lock:
+            saved = self._stored is not None and name in self._stored.sources
             if not self._close(name) and not saved:
                 raise NotFound(f"there is no camera called {name!r}")
             try:
-                if self._file is not None:
-                    self._file.remove(name)
+                if self._stored is not None:
+                    self._stored.remove(name)
             except CameraNotSaved as error:
                 raise CameraNotSaved(
                     f"{name!r} will be back after the next start: {error}"

@@ -190,7 +190,7 @@ class People:
         vertex = _teach(home, vector_of(face), name, face.png())
         if face.card is not None:
             with suppress(NotFound):  # named, expired or merged into another card by now
-                self._open_book.settle(face.card, before)
+                self._open_book.remove_named(face.card, before)
         return self._taught(home, vertex, name, before)
 
     def wrong_seen(self, home: Home, face: RecentFace) -> DroppedVertices:

@@ -20,11 +20,11 @@ from onlooker.strangers.book import StrangerBook
 from onlooker.vision.types import Frame
 from onlooker.web.broadcast import Broadcast
 from onlooker.web.cameras import (
-    CameraFile,
     CameraNotSaved,
     Cameras,
     CameraStatus,
     CameraTaken,
+    StoredCameras,
     as_camera_name,
 )
 from onlooker.web.frames import FrameResult, FrameStats, FrameView, LatestViews, LiveRecognizer
@@ -68,8 +68,8 @@ class Service:
     """Everything that runs; closing it closes the cameras and the home, with a snapshot.
 
     open_home and open_book are called in the home thread, which owns both from then on. The
-    cameras that are added while the service runs are stored in camera_folder, which is the home's;
-    `cameras.resume` watches them again. alert_problems lists what is wrong with the alerts.
+    cameras that are added while the service runs are stored in the home; `cameras.resume` watches
+    them again. alert_problems lists what is wrong with the alerts.
     """
 
     def __init__(
@@ -81,7 +81,6 @@ class Service:
         folders: Sequence[Path] = (),
         queue_size: int = QUEUE_SIZE,
         alert_problems: Callable[[], Sequence[str]] = tuple,
-        camera_folder: Path | None = None,
     ) -> None:
         self._alert_problems = alert_problems
         self.recognizer, self.finder = recognizer, recognizer.finder
@@ -98,9 +97,10 @@ class Service:
             expire=self._expire,
             queue_size=queue_size,
         )
-        # The home is open and locked by now: nobody else writes in its folder.
-        file = CameraFile(camera_folder) if camera_folder is not None else None
-        self.cameras = Cameras(self.recognize, folders, file)
+        stored = StoredCameras(
+            lambda act: self.home_thread.submit(act, timeout=FRAME_TIMEOUT).result()
+        )
+        self.cameras = Cameras(self.recognize, folders, stored)
 
     def __enter__(self) -> Self:
         return self

@@ -13,7 +13,7 @@ import psutil
 from fastapi import APIRouter, Response
 
 import onlooker
-from onlooker.home.database import VERSION
+from onlooker.home.database import SQLITE_VERSION
 from onlooker.home.home import Home
 from onlooker.web.cameras import CameraStatus
 from onlooker.web.home_thread import Stopped
@@ -138,7 +138,7 @@ def _versions() -> dict[str, str]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "opencv": cv2.__version__,
-        "sqlite": VERSION,
+        "sqlite": SQLITE_VERSION,
     }
 
 

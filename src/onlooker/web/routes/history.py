@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from onlooker.core.errors import OnlookerError
-from onlooker.home.album import Seen
+from onlooker.home.album import StoredSighting
 from onlooker.home.events import Event
 from onlooker.home.home import Home
 from onlooker.web.home_thread import Stopped
@@ -121,7 +121,9 @@ def sighting_routes(service: Service) -> APIRouter:
     ) -> list[SightingRow]:
         """Who was seen where and when, the newest first."""
         found = await call(
-            lambda home: home.album.diary(before=before, limit=limit, name=name, camera=camera)
+            lambda home: home.album.newest_sightings(
+                before=before, limit=limit, name=name, camera=camera
+            )
         )
         return [SightingRow.model_validate(seen) for seen in found]
 
@@ -134,10 +136,12 @@ def sighting_routes(service: Service) -> APIRouter:
     ) -> StreamingResponse:
         """The same as a CSV file."""
 
-        async def read_rows(last: Seen | None, size: int) -> list[Seen]:
+        async def read_rows(last: StoredSighting | None, size: int) -> list[StoredSighting]:
             high = last.number if last else before
             return await call(
-                lambda home: home.album.diary(before=high, limit=size, name=name, camera=camera)
+                lambda home: home.album.newest_sightings(
+                    before=high, limit=size, name=name, camera=camera
+                )
             )
 
         header = "number", "time", "camera", "frame", "name", "vertex"
@@ -170,5 +174,5 @@ def _event_cells(event: Event) -> list[Any]:
     return [event.sequence, event.time, event.kind, event.camera, event.frame, changes]
 
 
-def _sighting_cells(seen: Seen) -> list[Any]:
+def _sighting_cells(seen: StoredSighting) -> list[Any]:
     return [seen.number, seen.time, seen.camera, seen.frame, seen.name, seen.vertex]

@@ -96,7 +96,7 @@ def person_routes(service: Service) -> APIRouter:
         def job(home: Home) -> SightingHistory:
             until = time.time()
             since = until - hours * 3600
-            counts = home.album.history(people.name(home, person), since, until, buckets)
+            counts = home.album.sighting_counts(people.name(home, person), since, until, buckets)
             return SightingHistory(since=since, to=until, counts=counts)
 
         return await call(job)

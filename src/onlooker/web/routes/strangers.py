@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from onlooker.strangers.cards import chosen
+from onlooker.strangers.cards import chosen_faces
 from onlooker.web.responses import png_or, problems
 from onlooker.web.schemas import FaceKey, NamedStranger, Number, StrangerName, StrangerRow
 from onlooker.web.service import Service
@@ -29,7 +29,7 @@ def stranger_routes(service: Service) -> APIRouter:
     async def picture(card: CardPath, key: Annotated[FaceKey, Path()]) -> Response:
         """One of the best faces of a stranger."""
         found = await call(lambda home: people.stranger(card))
-        return Response(chosen(found, [key])[0].picture, media_type="image/png")
+        return Response(chosen_faces(found, [key])[0].picture, media_type="image/png")
 
     @routes.post("/strangers/{card}/name", responses=problems(404, 409, 422))
     async def name(card: CardPath, new: StrangerName) -> NamedStranger:
