@@ -157,7 +157,7 @@ class Cards:
     def __init__(self):
         self.met_faces = []
 
-    def met(self, vector, *, camera, frame, picture, quality):
+    def observe(self, vector, *, camera, frame, picture, quality):
         self.met_faces.append((camera, frame, picture()[:4], quality))
         return len(self.met_faces)
 

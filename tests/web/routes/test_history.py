@@ -107,7 +107,7 @@ def test_history_counts_the_lines_of_the_diary(client, service):
 def test_history_at_the_very_end_is_in_the_last_part(client, service):
     def act(home):
         home.album.record_sighting(100.0, "door", 0, "ana", None)
-        return Album.history(home.album, "ana", 0.0, 100.0, 4)
+        return Album.sighting_counts(home.album, "ana", 0.0, 100.0, 4)
 
     assert service.home_thread.submit(act).result() == [0, 0, 0, 1]
 
