@@ -17,13 +17,13 @@ def table_rows(page: str) -> list[list[str]]:
     """
     rows: list[list[str]] = []
     below_header = False
-    for line in page.splitlines():
-        if not line.startswith("|"):
+    for text in page.splitlines():
+        if not text.startswith("|"):
             below_header = False
-        elif re.fullmatch(r"[|\s:-]+", line):
+        elif re.fullmatch(r"[|\s:-]+", text):
             below_header = True
         elif below_header:
-            cells = re.split(r"(?<!\\)\|", line.strip().removeprefix("|").removesuffix("|"))
+            cells = re.split(r"(?<!\\)\|", text.strip().removeprefix("|").removesuffix("|"))
             rows.append([cell.strip() for cell in cells])
     return rows
 

@@ -41,8 +41,8 @@ class Mosquitto:
             lines.append("user root")  # or it could not read its files
         if password:
             known = folder / "known"
-            told = [program("mosquitto_passwd"), "-b", "-c", known, USER, PASSWORD]
-            subprocess.run(told, check=True, capture_output=True)
+            command = [program("mosquitto_passwd"), "-b", "-c", known, USER, PASSWORD]
+            subprocess.run(command, check=True, capture_output=True)
             lines.append(f"password_file {known}")
         lines.append(f"allow_anonymous {str(not password).lower()}")
         self._settings = folder / "mosquitto.conf"
