@@ -78,7 +78,7 @@ class Working(SiteActor):
 
     def work(self, length: int, count: int, start: int) -> tuple[float, float, int]:
         """Examples per second, processor seconds for each, and the most memory it had."""
-        site = self._ready()
+        site = self._opened()
         crowd = Crowd(length, together=False)
         opened = site.open_session("inside")
         faces = [face for face, _ in crowd.faces(count, start=start)]
@@ -126,7 +126,7 @@ def overhead(folder: Path, learner: OnlineHarmonicLearner, crowd: Crowd, steps: 
     transport = RayTransport("overhead", site)
     opened = transport.open_session("single")
     sender = Sender("many", lambda: transport, batch_size=BATCH, queue_size=BATCH)
-    sender.wait_until_known()
+    sender.wait_until_connected()
     ray.get(bare.take.remote(np.zeros(4)))
 
     def bare_call(number: int, face: Any) -> None:
