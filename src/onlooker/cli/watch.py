@@ -31,7 +31,7 @@ from onlooker.cli.options import (
     PeopleOption,
     VerticesOption,
 )
-from onlooker.cli.output import INTERRUPTED, one_line, print_left_out, print_problems
+from onlooker.cli.output import INTERRUPTED, one_line, print_left_out, print_problem, print_problems
 from onlooker.cli.recognizers import PeopleFaces, faces_in_folder, finder_from, new_learner
 from onlooker.cli.settings import Settings, load_settings
 from onlooker.core.errors import BadValue
@@ -118,7 +118,7 @@ def watch(
         else:
             summary = _learn(sources, chosen, finder, faces, sinks)
     except KeyboardInterrupt:  # before the first frame or after the last
-        print("interrupted: 0 frames", file=sys.stderr)
+        print_problem("interrupted while starting or ending; nothing that was learned is lost")
         raise typer.Exit(INTERRUPTED) from None
     if summary.ended == "interrupted":
         raise typer.Exit(INTERRUPTED)
