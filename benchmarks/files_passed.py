@@ -55,13 +55,12 @@ class Cluster:
         from onlooker.cluster.camera import CameraLoop
         from onlooker.cluster.config import CameraConfig, Config, SiteConfig
         from onlooker.cluster.enrolment import labels_of
-        from onlooker.cluster.local_site import LocalSite
-        from onlooker.cluster.site import Site
+        from onlooker.cluster.site import LocalSite, Site
 
         place = folder / "north"
         config = Config(folder, (SiteConfig("north", place),), people=people, vertices=VERTICES)
         self._site = LocalSite(lambda: Site("north", place, config.learner_config))
-        self._site.ask("learn_labels", labels_of(config), "people")
+        self._site.call("learn_labels", labels_of(config), "people")
         self._loop = CameraLoop(CameraConfig("door", source), config.finder, lambda: self._site)
 
     def acknowledged(self):
@@ -70,7 +69,7 @@ class Cluster:
 
     def event(self):
         """The number of the newest event at the site."""
-        return self._site.ask("report").event
+        return self._site.call("report").event
 
     def close(self):
         self._loop.end()

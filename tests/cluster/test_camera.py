@@ -8,8 +8,7 @@ import pytest
 from helpers.services import scene
 from onlooker.cluster.camera import CameraLoop
 from onlooker.cluster.config import CameraConfig, Config, SiteConfig
-from onlooker.cluster.local_site import LocalSite
-from onlooker.cluster.site import Site
+from onlooker.cluster.site import LocalSite, Site
 
 
 @pytest.fixture

@@ -5,10 +5,9 @@ import pytest
 
 from helpers.sites import LEARNER_CONFIG, example
 from onlooker import HeatKernel
-from onlooker.cluster.local_site import LocalSite
 from onlooker.cluster.messages import ClusterError, LearnerConfig, NumberedExample, SenderReplaced
 from onlooker.cluster.sender import Sender
-from onlooker.cluster.site import PendingForgets, Site
+from onlooker.cluster.site import LocalSite, PendingForgets, Site
 from onlooker.cluster.transport import SiteUnavailable
 from onlooker.core.errors import BadValue, Incompatible
 from onlooker.home.database import NotSaved

@@ -1,4 +1,4 @@
-"""The folder of labeled pictures of a cluster: who is in it is taught once.
+"""The folder of labeled pictures of a cluster: everybody in it is taught once.
 
 `up` reads the folder each time. A database in the folder of the cluster records which faces were
 taught, so that whoever was forgotten since does not come back with the pictures.
@@ -18,24 +18,23 @@ from onlooker.recognition.recognizer import FaceRecognizer
 
 
 def labels_of(config: Config) -> list[Label]:
-    """The people in the folder of labeled pictures, if there is one; looked at here."""
+    """The labeled faces in the folder of people, if the configuration names one."""
     if config.people is None:
         return []
-    learner = config.learner_config.learner()
-    recognizer = FaceRecognizer(learner, config.finder)
     if not config.people.is_dir():
         raise BadValue(f"{config.people} is not a folder of people, NAME/*.jpg or NAME.jpg")
-    recognizer.enrol_folder(config.people)
+    learner = config.learner_config.learner()
+    FaceRecognizer(learner, config.finder).enrol_folder(config.people)
     known = learner.vertices()
-    rows = zip(known.names, known.vectors, strict=True)
-    return [Label(name, vector) for name, vector in rows if name is not None]
+    named = zip(known.names, known.vectors, strict=True)
+    return [Label(name, vector) for name, vector in named if name is not None]
 
 
 @contextmanager
 def taught_faces(folder: Path) -> Iterator[TaughtFaces]:
-    """The record in the folder of a cluster of which faces were taught from the people's folder.
+    """The record, in the folder of a cluster, of the faces taught from the folder of people.
 
-    Not in the homes of the sites: a site that is added later must not bring back whoever was
+    It is not in the homes of the sites: a site that is added later must not bring back whoever was
     forgotten before.
 
     >>> import tempfile
@@ -50,14 +49,20 @@ def taught_faces(folder: Path) -> Iterator[TaughtFaces]:
     folder.mkdir(parents=True, exist_ok=True)
     database = Database(folder / "taught.db")
     try:
-        taught, old = TaughtFaces(database), folder / TAUGHT_FILE
-        database.upgrade(lambda: import_taught(old, taught) if old.exists() else None)
-        old.unlink(missing_ok=True)
+        taught = TaughtFaces(database)
+        _migrate(folder / TAUGHT_FILE, database, taught)
         yield taught
-    except (LookupError, TypeError, ValueError) as error:
-        raise BadValue(
-            f"{old} cannot be read ({error}), so nobody can tell who was forgotten; delete it, and "
-            "everybody in the folder of people is taught again"
-        ) from error
     finally:
         database.close()
+
+
+def _migrate(old: Path, database: Database, taught: TaughtFaces) -> None:
+    """Bring the database up to date; the record of earlier versions was a file of its own."""
+    try:
+        database.upgrade(lambda: import_taught(old, taught) if old.exists() else None)
+    except (LookupError, TypeError, ValueError) as error:
+        raise BadValue(
+            f"{old} cannot be read ({error}), so it is not known who was forgotten; delete it, and "
+            "everybody in the folder of people is taught again"
+        ) from error
+    old.unlink(missing_ok=True)

@@ -1,5 +1,7 @@
 """A site: one learner with its home, and the cameras that send to it. No Ray here.
 
+`ray_site.py` runs a site as an actor; `LocalSite` runs one in a thread of this process.
+
 Senders number their examples. The next number is taken, an earlier one is answered again without
 being counted twice, and a gap is refused. With each batch a sender says up to which number it has
 acknowledgements: what was acknowledged is in the journal, or left no trace because it matched
@@ -12,10 +14,11 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from numpy.typing import ArrayLike, NDArray
 
@@ -33,6 +36,7 @@ from onlooker.cluster.messages import (
     SiteReport,
     TaughtNames,
 )
+from onlooker.cluster.transport import SiteUnavailable
 from onlooker.core.errors import BadValue, Incompatible, NotFound, OnlookerError
 from onlooker.core.files import replace_file, sync_folder
 from onlooker.core.records import Explanation, Prediction
@@ -199,6 +203,51 @@ class Site:
             receipts.append(self._forget(name))
             self._pending.remove(path)
         return receipts
+
+
+class LocalSite:
+    """Runs a site in one thread, which alone touches its home. It is a `Transport`."""
+
+    def __init__(self, open_site: Callable[[], Site]) -> None:
+        self._thread = ThreadPoolExecutor(1, "site")
+        try:
+            self._site = self._thread.submit(open_site).result()
+        except BaseException:
+            self._thread.shutdown()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Answer every batch that was sent, then close the site."""
+        try:
+            self._thread.submit(self._site.close).result()
+        finally:
+            self._thread.shutdown()
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call any method of the site, in its thread."""
+        return self._thread.submit(getattr(self._site, method), *arguments).result()
+
+    def open_session(self, sender: str) -> SenderSession:
+        """Register as the only sender of a camera."""
+        session: SenderSession = _result(self._thread.submit(self._site.open_session, sender))
+        return session
+
+    def send(
+        self, sender: str, session: int, batch: Sequence[NumberedExample], acknowledged: int
+    ) -> Future[BatchAnswer]:
+        """Queue a batch for the site's thread."""
+        return self._thread.submit(self._site.receive, sender, session, batch, acknowledged)
+
+    def answer(self, sent: Future[BatchAnswer]) -> BatchAnswer:
+        """Wait for the site's answer to a batch."""
+        answer: BatchAnswer = _result(sent)
+        return answer
 
 
 class Inbox:
@@ -446,3 +495,10 @@ def _matched_nobody(
         prediction = answer.prediction
         if prediction is not None and prediction.label is None and not answer.duplicate:
             yield example.vector
+
+
+def _result(future: Future[Any]) -> Any:
+    try:
+        return future.result()
+    except HomeError as error:  # the disk may have room again later
+        raise SiteUnavailable(str(error)) from error

@@ -1,4 +1,4 @@
-"""How a sender reaches its site: over Ray (`ray_site.py`) or in one process (`local_site.py`)."""
+"""How a sender reaches its site: over Ray (`RayTransport`) or in one process (`LocalSite`)."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
