@@ -1,8 +1,12 @@
-"""The core runs on numpy and scipy alone, and importing it loads nothing heavier."""
+"""Core and home run on numpy and scipy alone, and importing them loads nothing heavier."""
 
 import subprocess
 import sys
+import venv
 from pathlib import Path
+
+import numpy
+import scipy
 
 SOURCE = Path(__file__).parents[1] / "src"
 
@@ -54,3 +58,44 @@ def test_import_loads_nothing_heavy():
     assert "onlooker" in loaded
     heavy = {"cv2", "fastapi", "matplotlib", "ray", "rich", "river", "sklearn", "sqlite3", "typer"}
     assert loaded.isdisjoint(heavy)
+
+
+HOME_WITHOUT_A_CAMERA = """
+import sys, tempfile
+from onlooker import HeatKernel, OnlineHarmonicLearner
+from onlooker.home import Home
+from onlooker.home.reopen import reopen
+
+def new_learner():
+    return OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+
+with tempfile.TemporaryDirectory() as folder:
+    with Home(folder, new_learner=new_learner) as home:
+        home.teach([0.0, 0.0], "ana")
+    with reopen(folder) as home:
+        print(home.observe([0.1, 0.0], camera="door", frame=0).label, home.sequence)
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+def test_a_home_opens_in_an_environment_with_numpy_and_scipy_only(tmp_path):
+    """A fresh environment in which nothing else is installed."""
+    venv.create(tmp_path / "env", with_pip=False, symlinks=True)
+    python = tmp_path / "env" / "bin" / "python"
+    query = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    packages = Path(subprocess.check_output(query, text=True).strip())
+    for module in (numpy, scipy):
+        installed = Path(module.__file__).parents[1]
+        for part in (module.__name__, f"{module.__name__}.libs"):
+            if (installed / part).exists():
+                (packages / part).symlink_to(installed / part)
+    (packages / "onlooker.pth").write_text(f"{SOURCE}\n")
+    run = subprocess.run(
+        [str(python), "-I", "-c", HOME_WITHOUT_A_CAMERA], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    answer, loaded = run.stdout.splitlines()
+    assert answer == "ana 2"
+    assert {"numpy", "scipy", "onlooker"} <= set(loaded.split())
+    missing = subprocess.run([str(python), "-I", "-c", "import cv2"], capture_output=True)
+    assert missing.returncode == 1  # the environment is as empty as it should be

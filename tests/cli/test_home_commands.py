@@ -19,7 +19,7 @@ from onlooker.home import backup as backing_up
 from onlooker.home.backup import back_up
 from onlooker.home.events import digest
 from onlooker.home.home import Home
-from onlooker.home.people import everybody, merge, rename
+from onlooker.home.people import count_people, merge, rename
 from onlooker.home.reopen import reopen
 from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import face_distances
@@ -130,7 +130,7 @@ def test_another_name_survives(tmp_path, act, how):
 
 def test_merge_makes_two_names_one(home):
     with reopen(home, face_distances()) as opened:
-        before = {known.name: known for known in everybody(opened.learner)}
+        before = {known.name: known for known in count_people(opened.learner)}
     first, second = before
     (row,) = rows("people", "merge", first, second, "--home", home)
     assert row == {"name": second, "was": first, "labeled": before[first].labeled}

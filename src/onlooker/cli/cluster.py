@@ -34,8 +34,8 @@ from onlooker.cluster.ray_cluster import LocalRay
 from onlooker.core.errors import BadValue
 from onlooker.core.files import OWNER_ONLY, replace_file
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.home.people import everybody
-from onlooker.home.transfer import Export, packed
+from onlooker.home.people import count_people
+from onlooker.home.transfer import Export, to_bytes
 
 if TYPE_CHECKING:
     from onlooker.cluster.camera import RemoteCameraStatus
@@ -158,7 +158,7 @@ def merge(
     print_row(
         sites=list(view.sites),
         missing=[asdict(missing) for missing in view.missing],
-        people=[asdict(known) for known in everybody(view.learner)],
+        people=[asdict(known) for known in count_people(view.learner)],
         vertices=len(view.learner),
         state=None if out is None else str(out),
     )
@@ -241,7 +241,7 @@ def _progress_bar() -> Progress:
 def _write_export(path: Path, learner: OnlineHarmonicLearner) -> None:
     """Write a learner as `onlooker export` does, for `onlooker import`."""
     try:
-        replace_file(path, packed(Export(learner, {})), mode=OWNER_ONLY)
+        replace_file(path, to_bytes(Export(learner, {})), mode=OWNER_ONLY)
     except OSError as error:
         raise BadValue(f"cannot write {path}: {error.strerror or error}") from error
 

@@ -81,7 +81,7 @@ def open_or_create(settings: Settings, finder: FaceFinder) -> Home:
         _refuse_mismatch(learner_like(folder, face_distances()), settings, finder, "home")
     elif settings["state"] is not None:
         read_state(settings, finder)
-        transfer.bring(folder, settings["state"], face_distances())
+        transfer.import_into(folder, settings["state"], face_distances())
     return Home(folder, new_learner=lambda: new_learner(settings, finder))
 
 

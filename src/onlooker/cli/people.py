@@ -8,7 +8,7 @@ import typer
 from onlooker.cli.homes import HomeOption, open_existing, open_with_strangers
 from onlooker.cli.options import NameArgument
 from onlooker.cli.output import print_row
-from onlooker.home.people import everybody, merge, rename
+from onlooker.home.people import count_people, merge, rename
 
 people = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -30,12 +30,12 @@ def about() -> None:
 
 @people.command("list")
 def list_people(home: HomeOption = None) -> None:
-    """List everybody: labeled faces, faces learned by watching, and the examples they stand for.
+    """List count_people: labeled faces, faces learned by watching, and the examples they stand for.
 
     Example: onlooker people list --home home/
     """
     with open_existing(home) as found:
-        for known in everybody(found.learner):
+        for known in count_people(found.learner):
             print_row(**asdict(known))
 
 

@@ -44,7 +44,7 @@ def import_command(file: FileArgument, home: HomeOption = None) -> None:
     Example: onlooker import people.onlooker --home home/
     """
     with deferred_signals():
-        _print_export(file, transfer.bring(home_folder(home), file, face_distances()))
+        _print_export(file, transfer.import_into(home_folder(home), file, face_distances()))
 
 
 def backup(folder: NewFolderArgument, home: HomeOption = None) -> None:

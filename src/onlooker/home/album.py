@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from onlooker.core.errors import BadValue
-from onlooker.home.database import Database, HomeDamaged
+from onlooker.home.database import Database, HomeDamaged, as_text
 
 PNG = b"\x89PNG\r\n\x1a\n"
 LARGEST = 4 << 20
@@ -44,11 +44,6 @@ def as_png(picture: object) -> bytes:
         return picture
     shown = repr(picture[:20] if isinstance(picture, bytes) else picture)
     raise BadValue(f"a picture is a PNG of at most {LARGEST} bytes, got {shown}")
-
-
-def as_text(text: str) -> str:
-    """Text that a database accepts: lone surrogates are escaped."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class Album:

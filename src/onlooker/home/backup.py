@@ -1,4 +1,4 @@
-"""A copy of a whole home: history, pictures, sightings and strangers, ready to be opened."""
+"""Backup: a verified copy of a whole home, which is a home itself."""
 
 import hashlib
 import os
@@ -13,14 +13,15 @@ from onlooker.core.files import TEMPORARY_FILES, move_into_place
 from onlooker.core.similarity import Distance
 from onlooker.home.disk import Lock
 from onlooker.home.events import digest
+from onlooker.home.migration import COPY
 from onlooker.home.reopen import DISTANCES, reopen
 
-LEFT_OUT = ("lock", "ballast", TEMPORARY_FILES, "*.damaged-*", "*-shm")
-"""Of this process, half-written, or past use."""
+LEFT_OUT = ("lock", "ballast", TEMPORARY_FILES, "*.damaged-*", "*-shm", COPY)
+"""Files of a running process, unfinished or damaged ones, and copies of earlier versions."""
 
 
 class BackupFailed(OnlookerError):
-    """A copy that is not what was copied; it was deleted again."""
+    """The copy differs from the home; it was deleted again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +52,13 @@ def back_up(
         raise BadValue(f"{target} exists already; choose another name")
     if source.resolve() in target.resolve().parents:
         raise BadValue(f"{target} lies in the home itself; a backup belongs somewhere else")
-    known = _knowledge(source, distances)
+    known = _contents(source, distances)
     partial = target.with_name(f".{target.name}.partial")
     try:
         shutil.rmtree(partial, ignore_errors=True)
         files, size = _copied(source, partial)
-        if _knowledge(partial, distances) != known:
-            raise BackupFailed(f"{target}: the copy does not know what {source} knows; try again")
+        if _contents(partial, distances) != known:
+            raise BackupFailed(f"{target}: the copy differs from {source}; try again")
         (partial / "lock").unlink()
         move_into_place(partial, target)
     except OSError as error:
@@ -68,7 +69,7 @@ def back_up(
     return Copied(event, people, files, size)
 
 
-def _knowledge(folder: Path, distances: Iterable[Distance]) -> tuple[int, tuple[str, ...], str]:
+def _contents(folder: Path, distances: Iterable[Distance]) -> tuple[int, tuple[str, ...], str]:
     with reopen(folder, distances) as home:
         if home.problems:
             raise BackupFailed(f"{folder} is not sound: {home.problems[0]}")

@@ -236,6 +236,11 @@ class Database:
                 self.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
 
 
+def as_text(text: str) -> str:
+    """Text that a database accepts: lone surrogates are escaped."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def row_crc(columns: Sequence[Any]) -> int:
     """The checksum of a row's other columns.
 

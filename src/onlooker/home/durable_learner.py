@@ -12,8 +12,8 @@ from typing import TypeAlias, TypeVar
 
 from onlooker.core.errors import OnlookerError, SnapshotError
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.home.album import as_png, as_text
-from onlooker.home.database import HomeDamaged, HomeError, NotSaved
+from onlooker.home.album import as_png
+from onlooker.home.database import HomeDamaged, HomeError, NotSaved, as_text
 from onlooker.home.events import Change, change_of, pictured_vertex, removed_vertices
 from onlooker.home.folder import HomeFolder
 from onlooker.home.replay import NotRepaired

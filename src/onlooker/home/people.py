@@ -1,4 +1,4 @@
-"""Names in a home: whose each vertex is, and giving somebody another name in one event."""
+"""People of a home: how much is known of each, and renaming or merging them in one event."""
 
 from dataclasses import dataclass, replace
 
@@ -13,31 +13,31 @@ from onlooker.home.home import Home
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of somebody.
+class PersonCounts:
+    """How many vertices and examples a person has.
 
-    >>> Known("ana", labeled=4, learned=31, examples=812).learned
+    >>> PersonCounts("ana", labeled=4, learned=31, examples=812).learned
     31
     """
 
     name: str
     labeled: int
-    """Vertices that somebody named."""
+    """Vertices that were labeled."""
     learned: int
-    """Vertices that were learned by watching."""
+    """Vertices that were learned from unlabeled examples."""
     examples: int
-    """What all of them stand for."""
+    """Examples that all of them stand for."""
 
 
-def everybody(learner: OnlineHarmonicLearner) -> list[Known]:
-    """Everybody, in the order they were first named; one solution for all vertices at once.
+def count_people(learner: OnlineHarmonicLearner) -> list[PersonCounts]:
+    """The counts of everybody, in the order they were first taught; one solve for all vertices.
 
     >>> from onlooker import HeatKernel
     >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
     >>> learner.teach([0.0], "ana")
     >>> _ = learner.observe([0.5])
-    >>> everybody(learner)
-    [Known(name='ana', labeled=1, learned=1, examples=2)]
+    >>> count_people(learner)
+    [PersonCounts(name='ana', labeled=1, learned=1, examples=2)]
     """
     known, owners = learner.vertices(), learner.owners()
     owner = np.array([owners[vertex] for vertex in known.ids.tolist()], dtype=object)
@@ -47,26 +47,28 @@ def everybody(learner: OnlineHarmonicLearner) -> list[Known]:
         mine = owner == name
         labeled = int(np.count_nonzero(mine & named))
         examples = int(known.multiplicities[mine].sum())
-        people.append(Known(name, labeled, int(np.count_nonzero(mine)) - labeled, examples))
+        people.append(PersonCounts(name, labeled, int(np.count_nonzero(mine)) - labeled, examples))
     return people
 
 
 def rename(home: Home, name: str, to: str) -> int:
-    """Give somebody another name, which must be free: how many labeled faces they have."""
+    """Give a person another name, which must be unused: how many labeled faces they have."""
     if to in home.learner.names and to != name:
-        raise LabelConflict(f"somebody is called {to!r} already; merge the two if they are one")
-    return _call(home, "rename", name, to)
+        raise LabelConflict(
+            f"somebody is called {to!r} already; merge the two if they are one person"
+        )
+    return _change_name(home, "rename", name, to)
 
 
 def merge(home: Home, name: str, into: str) -> int:
-    """Two names, one person: the first name goes. How many labeled faces it had."""
+    """Join two names of one person: the first name is removed. How many labeled faces it had."""
     if into not in home.learner.names:
         raise NotFound(f"nobody is called {into!r}; rename {name!r} instead")
-    return _call(home, "merge names", name, into)
+    return _change_name(home, "merge names", name, into)
 
 
-def _call(home: Home, kind: str, name: str, to: str) -> int:
-    """One event: labels and diary, all or nothing. No vertex moves."""
+def _change_name(home: Home, kind: str, name: str, to: str) -> int:
+    """Change labels and sightings in one event. No vertex moves."""
     to, learner = as_name(to), home.learner
     if name not in learner.names:
         raise NotFound(f"nobody is called {name!r}; known are {', '.join(learner.names) or '-'}")
@@ -74,14 +76,14 @@ def _call(home: Home, kind: str, name: str, to: str) -> int:
     mine = state.ids[state.labels == learner.names.index(name)].tolist()
     if name == to:
         return len(mine)
-    called = learner.restored(_with_other_name(state, name, to))
+    renamed = learner.restored(_renamed_state(state, name, to))
     changes: list[Change] = [["labeled", vertex, to] for vertex in sorted(mine)]
-    changes.append(["names", list(called.names)])
-    home.replace_learner(kind, called, changes, also=lambda: home.album.rename(name, to))
+    changes.append(["names", list(renamed.names)])
+    home.replace_learner(kind, renamed, changes, also=lambda: home.album.rename(name, to))
     return len(mine)
 
 
-def _with_other_name(state: State, name: str, to: str) -> State:
+def _renamed_state(state: State, name: str, to: str) -> State:
     old = state.names.index(name)
     if to not in state.names:
         return replace(state, names=[to if each == name else each for each in state.names])

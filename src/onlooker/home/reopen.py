@@ -73,7 +73,7 @@ def _named(text: object, *known: Any) -> Any:
     for one in known:
         if repr(one) == text:
             return one
-    raise BadValue(f"it uses {text}, which this command does not know")
+    raise BadValue(f"it uses {text}, which is not among the distances handed in")
 
 
 def _snapshots(folder: Path) -> list[Path]:

@@ -1,10 +1,9 @@
-"""What a home has learned in one file, for another home: people, faces, pictures; no history.
+"""Export and import: what a home has learned in one file, without its history.
 
 A zip archive that any program can open: `learner.snapshot`, `pictures/VERTEX.png`, and
 `manifest.json` with the SHA-256 of each. Nothing in it is compressed, so that it cannot unpack to
 more than its size; nothing in it is code, and no name in it becomes the name of a file.
 
-What a home knows of one person, taken out to be given away; all others stay at home.
 """
 
 import hashlib
@@ -58,58 +57,58 @@ def export(home: Home, path: str | PathLike[str]) -> Export:
     with _errors_about(target), tempfile.TemporaryDirectory(dir=target.parent) as folder:
         contents = {LEARNER: _saved(home.learner, Path(folder))}
         for vertex in home.album.vertices():
-            with suppress(HomeDamaged):  # one that cannot be shown is no loss
+            with suppress(HomeDamaged):  # a damaged picture is left out
                 contents[f"pictures/{vertex}.png"] = home.album.picture(vertex) or b""
-        finished = Path(folder, "parcel")
+        finished = Path(folder, "exported")
         _write(finished, contents, home.learner)
-        parcel = read(finished, [home.learner.kernel.distance])
+        exported = read(finished, [home.learner.kernel.distance])
         move_into_place(finished, target)
-    return parcel
+    return exported
 
 
-def packed(parcel: Export) -> bytes:
-    """The same as the bytes of a file, for somebody who asks from elsewhere."""
+def to_bytes(exported: Export) -> bytes:
+    """The content of an export file, for an answer over the network."""
     with tempfile.TemporaryDirectory() as folder:
-        finished = Path(folder, "parcel")
+        finished = Path(folder, "exported")
         with _errors_about(finished):
-            pictures = {f"pictures/{vertex}.png": png for vertex, png in parcel.pictures.items()}
-            contents = {LEARNER: _saved(parcel.learner, Path(folder)), **pictures}
-            _write(finished, contents, parcel.learner)
-            read(finished, [parcel.learner.kernel.distance])
+            pictures = {f"pictures/{vertex}.png": png for vertex, png in exported.pictures.items()}
+            contents = {LEARNER: _saved(exported.learner, Path(folder)), **pictures}
+            _write(finished, contents, exported.learner)
+            read(finished, [exported.learner.kernel.distance])
             return finished.read_bytes()
 
 
-def bring(
+def import_into(
     folder: str | PathLike[str],
     path: str | PathLike[str],
     distances: Iterable[Distance] = DISTANCES,
 ) -> Export:
-    """Let a home take in an export; where there is no home, a new one begins with it.
+    """Merge an export into a home; where there is no home, make one of it.
 
     Other features, or another kernel, are refused: their vectors mean something else.
     """
-    parcel, target = read(path, distances), Path(folder)
+    exported, target = read(path, distances), Path(folder)
     if is_home(target):
         with reopen(target, distances) as home:
-            here, there = home.learner.features, parcel.learner.features
+            here, there = home.learner.features, exported.learner.features
             if here != there:
                 raise Incompatible(f"{path} has features {there!r}, {target} has {here!r}")
-            home.merge(parcel.learner)
-            _show(home, parcel)
-        return parcel
+            home.merge(exported.learner)
+            _show(home, exported)
+        return exported
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise BadValue(f"{target} is neither a home nor an empty folder; choose another")
     with tempfile.TemporaryDirectory() as scratch:
         state = Path(scratch, LEARNER)
-        parcel.learner.save(state)
-        empty = empty_learner(state, [parcel.learner.kernel.distance])
+        exported.learner.save(state)
+        empty = empty_learner(state, [exported.learner.kernel.distance])
         with Home(target, new_learner=lambda: empty, adopt=state) as home:
-            _show(home, parcel)
-    return parcel
+            _show(home, exported)
+    return exported
 
 
 def read(path: str | PathLike[str], distances: Iterable[Distance] = DISTANCES) -> Export:
-    """What a file holds, if it is an export and every byte is as it was written.
+    """Read an export file; one that is damaged or was changed is refused.
 
     A learner that was saved alone (`OnlineHarmonicLearner.save`) is an export without pictures.
     """
@@ -147,7 +146,7 @@ def _checked(archive: zipfile.ZipFile) -> dict[str, bytes]:
     """The files of the manifest, each as it was written, and no others."""
     entries = {entry.filename: entry for entry in archive.infolist()}
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries.values()):
-        raise ValueError("it was packed again by another program")
+        raise ValueError("it was to_bytes again by another program")
     manifest: dict[str, Any] = json.loads(archive.read(entries.pop(MANIFEST)))
     if (manifest["what"], manifest["version"]) != (WHAT, VERSION):
         raise ValueError(f"it is {manifest['what']!r} of version {manifest['version']!r}")
@@ -186,14 +185,14 @@ def _saved(learner: OnlineHarmonicLearner, folder: Path) -> bytes:
     return path.read_bytes()
 
 
-def _show(home: Home, parcel: Export) -> None:
-    """Give pictures to the vertices that stand where theirs stood."""
-    theirs, mine = parcel.learner.vertices(), home.vertices()
+def _show(home: Home, exported: Export) -> None:
+    """Give the pictures to the vertices at the same places."""
+    theirs, mine = exported.learner.vertices(), home.vertices()
     vectors = theirs.vectors.astype(mine.vectors.dtype)
     source = dict(zip(map(bytes, vectors), theirs.ids.tolist(), strict=True))
     shown = {}
     for vertex, row in zip(mine.ids.tolist(), mine.vectors, strict=True):
-        png = parcel.pictures.get(source.get(bytes(row), -1))
+        png = exported.pictures.get(source.get(bytes(row), -1))
         if png is not None:
             shown[vertex] = png
     home.add_pictures(shown)
@@ -217,19 +216,19 @@ def _errors_about(path: str | PathLike[str]) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonExport:
-    """Copies only: whoever has one need not wait for the home."""
+    """Copies of one person's faces: exporting them does not need the home any more."""
 
     settings: OnlineHarmonicLearner
     state: State
     pictures: Mapping[int, bytes]
 
-    def parcel(self) -> Export:
-        """As an export holds it; measures all pairs of faces, so not in the home's thread."""
+    def export(self) -> Export:
+        """The export itself; measures all pairs of faces, so not in the home's thread."""
         return Export(self.settings.restored(self.state), self.pictures)
 
 
-def portrait(home: Home, name: str, vertices: Collection[int]) -> PersonExport:
-    """The faces of a person, labeled and learned, as somebody else would be taught them."""
+def export_person(home: Home, name: str, vertices: Collection[int]) -> PersonExport:
+    """Copy the faces of a person, labeled and learned; nobody else is in the export."""
     state = home.learner.state()
     mine = np.isin(state.ids, list(vertices))
     theirs = state.labels[mine] == state.names.index(name)

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from onlooker.core.checks import Rows, as_name, as_number
 from onlooker.core.errors import BadValue, NotFound
 from onlooker.core.similarity import HeatKernel
-from onlooker.home.album import as_png, as_text
+from onlooker.home.album import as_png
+from onlooker.home.database import as_text
 from onlooker.home.durable_learner import Picture
 from onlooker.strangers.cards import (
     Card,

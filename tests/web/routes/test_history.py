@@ -124,8 +124,8 @@ def test_an_export_holds_one_person_and_nobody_else(client, service, tmp_path):
     assert b"ben" not in answer.content
     file = tmp_path / "ana.onlooker"
     file.write_bytes(answer.content)
-    parcel = read(file, [FINDER.features.distance])
-    assert parcel.learner.names == ("ana",)
-    assert len(parcel.learner) == 3
-    assert len(parcel.pictures) == 3
+    exported = read(file, [FINDER.features.distance])
+    assert exported.learner.names == ("ana",)
+    assert len(exported.learner) == 3
+    assert len(exported.pictures) == 3
     assert client.get(f"{API}/people/{'0' * 16}/export").status_code == 404

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from onlooker.core.errors import NotFound
 from onlooker.home.home import Home
-from onlooker.home.transfer import PersonExport, packed, portrait
+from onlooker.home.transfer import PersonExport, export_person, to_bytes
 from onlooker.web.people import People
 from onlooker.web.requests import uploaded_picture
 from onlooker.web.responses import png_or, problems
@@ -111,10 +111,10 @@ def person_routes(service: Service) -> APIRouter:
 
         def job(home: Home) -> PersonExport:
             vertices = [face.vertex for face in people.faces(home, person)]
-            return portrait(home, people.name(home, person), vertices)
+            return export_person(home, people.name(home, person), vertices)
 
         exported = await call(job)
-        data = await run_in_threadpool(lambda: packed(exported.parcel()))
+        data = await run_in_threadpool(lambda: to_bytes(exported.export()))
         name = f'attachment; filename="onlooker-{person}.onlooker"'
         return Response(data, media_type=_EXPORT_TYPE, headers={"content-disposition": name})
 
