@@ -37,6 +37,14 @@ def test_who_was_forgotten_can_be_enrolled_again(ana):
     assert row == {"name": "ana", "taught": 4, "labeled": 4}
 
 
+def test_who_is_enrolled_and_forgotten_is_not_taught_by_a_folder(pictures, ana):
+    rows(onlooker("enroll", "ana", *ana, "--home", "h"))
+    rows(onlooker("people", "forget", "ana", "--home", "h"))
+    result = onlooker("watch", pictures / "frames", "--people", pictures / "people", "--home", "h")
+    assert {sighting["label"] for sighting in rows(result)} <= {"ben", None}
+    assert "ana is not taught again" in result.stderr
+
+
 def test_a_bad_picture_names_itself_and_nothing_is_taught(ana, tmp_path):
     write_picture(tmp_path / "wall.png", WALL)
     rows(onlooker("enroll", "ana", *ana[:1], "--home", "h"))

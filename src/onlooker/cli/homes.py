@@ -17,6 +17,7 @@ from onlooker.cli.recognizers import PeopleFaces, new_learner
 from onlooker.cli.settings import Settings, load_settings
 from onlooker.core.errors import BadValue, Incompatible
 from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.records import Vertices
 from onlooker.home import transfer
 from onlooker.home.home import FaceToTeach, Home
 from onlooker.home.reopen import is_home, learner_like, reopen
@@ -118,40 +119,34 @@ def _refuse_mismatch(
 # ---- teaching
 
 
-def teach_new(learner: Home | OnlineHarmonicLearner, people: PeopleFaces) -> dict[str, int]:
-    """Teach the faces that do not have that name yet; how many new ones each person has.
+def teach_new(home: Home, people: PeopleFaces) -> dict[str, int]:
+    """Teach the faces that do not have that name yet, all or none; how many new ones each has.
 
-    A face that has another name is an error, and nothing is taught then.
+    A face that has another name is an error. A person who was forgotten is known again: here the
+    user names them. Afterwards no folder teaches these faces a second time.
     """
-    vertices = learner.vertices()
-    labeled = {
-        vector.tobytes(): name
-        for vector, name in zip(vertices.vectors, vertices.names, strict=True)
-        if name is not None
-    }
-    new = [
-        (face, name)
-        for name, faces in people.items()
-        for face in faces
-        if labeled.get(face.vector.tobytes()) != name
-    ]
-    # Faces that have another name come first: they are refused before anything has changed.
-    new.sort(key=lambda pair: pair[0].vector.tobytes() not in labeled)
     taught = dict.fromkeys(people, 0)
-    with deferred_signals():
-        for face, name in new:
-            if isinstance(learner, Home):
-                learner.teach(face.vector, name, picture=face.png)
-            else:
-                learner.teach(face.vector, name)
-            taught[name] += 1
+    with deferred_signals(), home.batch():
+        for face in new_faces(home.vertices(), people):
+            home.teach(face.vector, face.name, picture=face.picture)
+            taught[face.name] += 1
+        home.taught.add(_to_teach(people))
     return taught
+
+
+def new_faces(known: Vertices, people: PeopleFaces) -> list[FaceToTeach]:
+    """The faces that do not have that name yet."""
+    labeled = set(zip((row.tobytes() for row in known.vectors), known.names, strict=True))
+    return [face for face in _to_teach(people) if (face.vector.tobytes(), face.name) not in labeled]
 
 
 def teach_once(home: Home, people: PeopleFaces) -> list[str]:
     """Teach the faces of a folder that the home was never taught; return the names left out."""
-    faces = [
+    with deferred_signals():
+        return home.teach_once(_to_teach(people))
+
+
+def _to_teach(people: PeopleFaces) -> list[FaceToTeach]:
+    return [
         FaceToTeach(name, face.vector, face.png) for name, faces in people.items() for face in faces
     ]
-    with deferred_signals():
-        return home.teach_once(faces)

@@ -16,9 +16,9 @@ from rich.console import Console
 from onlooker.cli.homes import (
     NewHomeOption,
     StateOption,
+    new_faces,
     open_or_create,
     read_state,
-    teach_new,
     teach_once,
 )
 from onlooker.cli.options import (
@@ -179,7 +179,8 @@ def _name_only(
 ) -> RunSummary:
     """Name with a copy of what is known, in memory; nothing is learned or stored."""
     learner = _copy_of_known(chosen, finder)
-    teach_new(learner, people)
+    for face in new_faces(learner.vertices(), people):
+        learner.teach(face.vector, face.name)
     _refuse_nobody(learner)
     with frames_from(*sources) as frames, _display() as show:
         recognizer = FaceRecognizer(learner, finder, one_each=chosen["one_each"])
