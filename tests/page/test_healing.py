@@ -1,6 +1,7 @@
 """A server that goes away and comes back, with the same store or with another."""
 
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -8,25 +9,41 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 import httpx2
+import pytest
 from playwright.sync_api import expect
 
-from helpers.browsing import MANY, name_a_stranger, use_camera
+from helpers.browsing import MANY, loaded, name_a_stranger, open_person, use_camera
 from helpers.killing import environment
 from helpers.services import API
 from helpers.waiting import eventually
 
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
+CAMERA = "door=simulated:V1"
+FILES = "**/static/**"
+PICTURES = "**/faces/*/picture"
 FORGIVEN = ("ERR_CONNECTION", "WebSocket", "net::", "EventSource", "ERR_INCOMPLETE", "401", "503")
+
+FILLED = {
+    "strangers": ".card img",
+    "people": ".person img",
+    "map": ".map-canvas[data-vertices][data-painted]",
+    "events": "tbody tr",
+    "health": ".health-state[data-status] h2",
+    "sites": ".empty",  # there are none, which the page knows only from the service
+    "add": "h1:has-text('Add a camera')",  # another heading than without any camera
+    "live": ".tile[data-camera=door][data-frames]",
+}
+"""What a view shows only once the service has answered."""
 
 
 @contextmanager
-def process(folder, port):
+def process(folder, port, *sources):
     """`onlooker serve`, killed at the end as if by accident; its token if it is new."""
     folder.parent.mkdir(exist_ok=True)
     said = folder.parent / "said.txt"
     with said.open("w") as stream:
         child = subprocess.Popen(
-            [*MAIN, "serve", "--home", str(folder), "--port", str(port)],
+            [*MAIN, "serve", *sources, "--home", str(folder), "--port", str(port)],
             stderr=stream,
             cwd=folder.parent,
             env={**environment(), "XDG_CONFIG_HOME": str(folder.parent)},
@@ -75,6 +92,99 @@ def test_a_killed_server_heals(tmp_path, visit):
         expect(page.locator(".toast")).to_contain_text("Dorothea was taught")
         assert page.evaluate("window.still")  # it healed without being loaded again
         tab.page.goto("about:blank")
+
+
+def test_a_view_first_opened_while_the_service_is_away_fills_in_by_itself(taught, tmp_path, visit):
+    folder, port, pages = tmp_path / "here" / "home", free_port(), {}
+    shutil.copytree(taught, folder)
+    with process(folder, port, CAMERA) as service:
+        for view in FILLED:
+            tab = visit(service, signed_in=False, forgiven=FORGIVEN)
+            page = pages[view] = tab.open("people" if view == "health" else "health")
+            page.route(FILES, abort)  # nothing more of the page itself can be fetched from here on
+            page.evaluate("window.still = true")
+    for view, page in pages.items():
+        page.evaluate("view => { location.hash = `#/${view}` }", view)
+        expect(page.locator(f".view-{view} h1")).to_be_attached()
+        expect(page.locator(".banner")).to_contain_text("Not connected since")
+        expect(page.locator(f".view-{view} {FILLED[view]}").first).to_be_hidden()
+    with process(folder, port, CAMERA):
+        for view, page in pages.items():
+            page.unroute(FILES)
+            expect(page.locator(f".view-{view} {FILLED[view]}").first).to_be_visible()
+            assert page.evaluate("window.still"), view  # it was not loaded again
+            page.goto("about:blank")
+
+
+def test_a_person_opened_while_the_service_is_away_fills_in_by_itself(taught, tmp_path, visit):
+    folder, port = tmp_path / "here" / "home", free_port()
+    shutil.copytree(taught, folder)
+    with process(folder, port) as service:
+        page = visit(service, signed_in=False, forgiven=FORGIVEN).open("people")
+        person = page.locator(".person").first
+        name = person.locator(".person-name").inner_text()
+    person.locator("a").click()
+    expect(page.locator("h1")).to_have_text("One moment…")
+    with process(folder, port):
+        expect(page.locator("h1")).to_have_text(name)
+        expect(page.locator(".face-button").first).to_be_visible()
+        page.goto("about:blank")
+
+
+def test_why_asked_while_the_service_is_away_is_answered_later(taught, tmp_path, visit):
+    folder, port = tmp_path / "here" / "home", free_port()
+    shutil.copytree(taught, folder)
+    with process(folder, port) as service:
+        tab = visit(service, signed_in=False, forgiven=FORGIVEN)
+        page = tab.open()
+        open_person(tab, "Benedict")
+        expect(page.locator("[data-faces=labeled] .face-button").first).to_be_visible()
+    page.locator("[data-faces=labeled] .face-button").first.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("The service does not answer")
+    with process(folder, port):
+        expect(dialog.get_by_role("heading", level=2)).to_have_text("Why Benedict?")
+        page.goto("about:blank")
+
+
+def test_pictures_that_failed_are_requested_again(taught, tmp_path, visit):
+    folder, port = tmp_path / "here" / "home", free_port()
+    shutil.copytree(taught, folder)
+    with process(folder, port) as service:
+        tabs = [visit(service, signed_in=False, forgiven=FORGIVEN) for _ in range(2)]
+        people, chart = (tab.page for tab in tabs)
+        for tab, view in zip(tabs, ("people", "map"), strict=True):
+            tab.page.route(PICTURES, abort)
+            with tab.page.expect_event("requestfailed"):
+                tab.open(view)
+        expect(people.locator(".person img.broken").first).to_be_attached()
+    for page in (people, chart):
+        expect(page.locator(".banner")).to_be_visible()
+        page.unroute(PICTURES)
+    with (
+        chart.expect_response(lambda answer: answer.url.endswith("/picture") and answer.ok),
+        process(folder, port),
+    ):
+        eventually(lambda: loaded(people.locator(".person img")), 60)
+        expect(chart.locator(".banner")).to_be_hidden()
+    for page in (people, chart):
+        page.goto("about:blank")
+
+
+@pytest.mark.parametrize("file", ["js/map.js", "js/strings.js", "css/map.css"])
+def test_a_page_that_was_not_loaded_completely_reloads_by_itself(full, visit, file):
+    page = visit(full, signed_in=False, forgiven=FORGIVEN).page
+    page.route(f"**/static/{file}", abort)
+    page.goto(full.address)
+    page.evaluate("document.documentElement.dataset.incomplete = 'yes'")
+    page.unroute(f"**/static/{file}")
+    expect(page.locator("html[data-incomplete]")).to_have_count(0)
+    expect(page.locator("html[data-ready=yes]")).to_be_attached()
+
+
+def abort(route):
+    """As if nobody answered."""
+    route.abort()
 
 
 def test_another_store_behind_the_address_is_another_page(tmp_path, visit):

@@ -1,4 +1,4 @@
-"""How much comes over the wire before the page can be used."""
+"""How much comes over the wire for the whole page: all modules are loaded at once."""
 
 from playwright.sync_api import expect
 

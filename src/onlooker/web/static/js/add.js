@@ -2,6 +2,7 @@
 
 import { get, post } from "./api.js";
 import { useCamera, useFile } from "./browser_camera.js";
+import { untilDone } from "./bus.js";
 import { button, h, setText } from "./dom.js";
 import { icon } from "./icons.js";
 import { go, heading } from "./router.js";
@@ -11,11 +12,13 @@ import { toast } from "./undo.js";
 const SHOW = "simulated:V1";
 
 /** Fill the page. */
-export async function addView(page, { signal }) {
+export function addView(page, { signal }) {
   const choices = h("div", { class: "choices" }, camera(), file(), show(), address());
   page.append(heading(S.first.title, S.first.welcome), choices, h("p", { class: "next" }, S.first.next));
-  const there = await get("/cameras", { signal }).catch(() => []);
-  if (there.length) setText(page.querySelector("h1"), S.views.add);
+  untilDone(async () => {
+    const there = await get("/cameras", { signal });
+    if (there.length) setText(page.querySelector("h1"), S.views.add);
+  }, signal);
 }
 
 /** A choice: what it is, how to choose it, and what went wrong with it. */

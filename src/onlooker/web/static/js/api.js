@@ -32,27 +32,30 @@ async function sentence(answer) {
   }
 }
 
+/** What a transfer that failed, even halfway, means to the caller. */
+function lost(error, signal) {
+  if (error.name === "AbortError" || error.name === "SyntaxError") return error;
+  if (!signal?.aborted) emit("unreachable"); // the caller's own time limit says nothing certain
+  return new Lost(S.errors.lost);
+}
+
 async function ask(method, path, { body, signal, headers = {}, quiet = false } = {}, again = true) {
   const options = { method, signal, headers: { ...headers } };
   if (body !== undefined) {
     options.body = JSON.stringify(body);
     options.headers["content-type"] = "application/json";
   }
-  let answer;
-  try {
-    answer = await fetch(API + path, options);
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    emit("unreachable");
-    throw new Lost(S.errors.lost);
-  }
+  const failed = (error) => {
+    throw lost(error, signal);
+  };
+  const answer = await fetch(API + path, options).catch(failed);
   if (answer.status === 401 && again && !quiet && (await signIn())) {
     return ask(method, path, { body, signal, headers }, false);
   }
   if (answer.status === 304) return undefined;
   if (!answer.ok) throw new Refused(answer.status, await sentence(answer));
   if (answer.status === 204) return null;
-  return answer.json();
+  return answer.json().catch(failed);
 }
 
 export const get = (path, options) => ask("GET", path, options);

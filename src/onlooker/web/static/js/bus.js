@@ -1,5 +1,6 @@
 // Who says what to whom: news inside the page, and work that repeats while a view is open.
 
+const RETRY = 5000;
 const news = new EventTarget();
 
 /** Tell everybody. */
@@ -40,6 +41,17 @@ export function every(milliseconds, act, signal) {
   document.addEventListener("visibilitychange", () => !document.hidden && turn(), { signal });
   turn();
   return turn;
+}
+
+/** Do it until it succeeds once: again after a while, and as soon as the service is back. */
+export function untilDone(act, signal) {
+  const done = new AbortController();
+  const either = signal ? AbortSignal.any([signal, done.signal]) : done.signal;
+  const again = every(RETRY, async () => {
+    await act();
+    done.abort();
+  }, either);
+  on("back", again, either);
 }
 
 /** The same function, called at most once in so many milliseconds; the last call counts. */

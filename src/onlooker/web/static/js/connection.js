@@ -9,6 +9,7 @@ import { S } from "./strings.js";
 const PULSE = 5000;
 const LONGEST = 8000;
 const PATIENCE = 4000;
+const SETTLED = 2000;
 const KINDS = ["observe", "teach", "unteach", "drop", "forget", "merge", "rename", "undo"];
 
 const words = h("p", {});
@@ -22,6 +23,8 @@ let failures = 0;
 let slow = 0;
 let heard = new Set();
 let running = false;
+let opened = 0; // when the stream was
+let missed = false; // whether something could not be read since the last pulse that succeeded
 
 /** Where the state of the connection is told. */
 export const bannerElement = () => bar;
@@ -32,9 +35,15 @@ const tell = seldom(400, () => {
   emit("changed", { kinds });
 });
 
+const announce = seldom(1000, () => {
+  emit("back");
+  emit("changed", { kinds: new Set(["back"]) });
+});
+
 function listen() {
   if (stream || document.hidden) return;
   stream = new EventSource(streamAddress);
+  opened = performance.now();
   for (const kind of KINDS) {
     stream.addEventListener(kind, () => {
       heard.add(kind);
@@ -43,7 +52,9 @@ function listen() {
   }
   stream.onerror = () => {
     stop();
-    pulse();
+    missed = true;
+    // A stream that fails as soon as it is opened waits for the next pulse: no tight loop.
+    if (performance.now() - opened > SETTLED) pulse();
   };
 }
 
@@ -73,9 +84,11 @@ function found() {
       banner.hidden = failures === 0;
     }, 3000);
     failures = 0;
-    emit("back");
-    emit("changed", { kinds: new Set(["back"]) });
+    missed = true;
   }
+  // Also after a loss so short that no pulse failed: some request did.
+  if (missed) announce();
+  missed = false;
   listen();
 }
 
@@ -100,7 +113,10 @@ async function pulse() {
 
 /** From now on. Resolves after the first look. */
 export async function connect() {
-  on("unreachable", () => failures === 0 && pulse());
+  on("unreachable", () => {
+    missed = true;
+    if (failures === 0) pulse();
+  });
   document.addEventListener("visibilitychange", () => {
     // A browser gives six connections to all its tabs together: hidden ones leave theirs.
     if (document.hidden) stop();

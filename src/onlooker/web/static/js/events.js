@@ -1,15 +1,15 @@
 // Events: who was seen and what changed, newest first, a page at a time however many there are.
 
 import { API, get, query } from "./api.js";
-import { on, seldom } from "./bus.js";
+import { every, on, seldom } from "./bus.js";
 import { ago, moment } from "./clock.js";
 import { button, h, setText } from "./dom.js";
 import { emptyState, heading } from "./router.js";
 import { S } from "./strings.js";
-import { complain } from "./undo.js";
 import { eventWords } from "./words.js";
 
 const PAGE = 50;
+const RETRY = 5000;
 
 const LISTS = {
   sightings: {
@@ -27,7 +27,7 @@ const LISTS = {
 const when = (time) => h("time", { datetime: new Date(1000 * time).toISOString(), title: ago(time) }, moment(time));
 
 /** Fill the page. */
-export async function eventsView(page, { signal }) {
+export function eventsView(page, { signal }) {
   let which = "sightings";
   let before = null;
   const tabs = Object.keys(LISTS).map((name) => button(name === "events" ? S.events.changes : S.events.sightings, () => choose(name), { "aria-pressed": String(name === which), data: { list: name } }));
@@ -55,6 +55,8 @@ export async function eventsView(page, { signal }) {
     paging,
   );
   let last = null;
+  let offered = false;
+  let shown = false;
   // Nothing is known before the first answer, not even that there is nothing.
   empty.hidden = table.hidden = paging.hidden = true;
 
@@ -65,6 +67,7 @@ export async function eventsView(page, { signal }) {
     const more = which === "events" ? { newest: "true" } : {};
     csv.href = `${API}${path}.csv${query(filter())}`;
     const found = await get(`${path}${query({ ...filter(), ...more, before, limit: PAGE + 1 })}`, { signal });
+    if (!shown) return; // something else was chosen meanwhile
     const rows = found.slice(0, PAGE);
     head.replaceChildren(...columns.map((column) => h("th", { scope: "col" }, column)));
     body.replaceChildren(...rows.map((one) => h("tr", {}, cells(one).map((cell) => h("td", {}, cell)))));
@@ -80,7 +83,27 @@ export async function eventsView(page, { signal }) {
     table.dataset.list = which;
     table.dataset.rows = rows.length;
   }
-  const reload = () => load().catch(complain);
+
+  // What is shown is what was chosen, once that could be read: until then it is tried again.
+  const look = every(RETRY, async () => {
+    if (!offered) await offer();
+    if (shown) return;
+    shown = true;
+    await load().catch((error) => {
+      shown = false;
+      throw error;
+    });
+  }, signal);
+  async function offer() {
+    const [cameras, people] = await Promise.all([get("/cameras", { signal }), get("/people", { signal })]);
+    camera.offer(cameras.map((one) => [one.name, one.name]));
+    name.offer(people.map((one) => [one.name, one.name]));
+    offered = true;
+  }
+  function reload() {
+    shown = false;
+    look();
+  }
 
   function turn(to) {
     before = to;
@@ -97,13 +120,9 @@ export async function eventsView(page, { signal }) {
   // The first page follows what happens; an older one stays as it is, and says that there is more.
   on("changed", seldom(2500, () => {
     if (document.hidden) return;
-    if (before === null && !table.contains(document.activeElement)) reload();
+    if (!shown || (before === null && !table.contains(document.activeElement))) reload();
     else setText(news, S.events.follow);
   }, signal), signal);
-
-  const [cameras, people] = await Promise.all([get("/cameras", { signal }), get("/people", { signal })]);
-  camera.offer(cameras.map((one) => [one.name, one.name]));
-  name.offer(people.map((one) => [one.name, one.name]));
   choose(which);
 }
 

@@ -1,42 +1,34 @@
 // Begin: the shell, the connection, the views.
 
+import { addView } from "./add.js";
 import { get, Lost } from "./api.js";
 import { guests } from "./browser_camera.js";
 import { on } from "./bus.js";
 import { connect } from "./connection.js";
+import { eventsView } from "./events.js";
+import { healthView } from "./health.js";
 import { keyHelp, shortcuts } from "./keys.js";
 import { liveView } from "./live.js";
-import { emptyState, go, heading, route, startRouter } from "./router.js";
+import { mapView } from "./map.js";
+import { peopleView } from "./people.js";
+import { retryPictures } from "./pictures.js";
+import { route, startRouter } from "./router.js";
 import { buildShell } from "./shell.js";
-import { S } from "./strings.js";
+import { sitesView } from "./sites.js";
+import { strangersView } from "./strangers.js";
 import { startSummary } from "./summary.js";
 import { complain, undoLast } from "./undo.js";
 
 performance.setResourceTimingBufferSize(100); // the browser keeps a line for every request otherwise
 buildShell();
-route("live", liveView);
-// The other views are fetched a moment later: the first picture is sooner there.
+// All views are loaded with the page: a browser remembers a module that failed to load, so a view
+// first needed while the service is away could not be loaded again without reloading the page.
 const VIEWS = {
-  strangers: () => import("./strangers.js"),
-  people: () => import("./people.js"),
-  map: () => import("./map.js"),
-  events: () => import("./events.js"),
-  health: () => import("./health.js"),
-  sites: () => import("./sites.js"),
-  add: () => import("./add.js"),
+  live: liveView, strangers: strangersView, people: peopleView, map: mapView,
+  events: eventsView, health: healthView, sites: sitesView, add: addView,
 };
-for (const [name, load] of Object.entries(VIEWS)) {
-  route(name, async (page, given) => {
-    const module = await load().catch(() => null);
-    if (given.signal.aborted) return;
-    if (module) {
-      await module[`${name}View`](page, given);
-      return;
-    }
-    page.append(heading(S.views[name], ""), emptyState(S.errors.lost, ""));
-    on("back", () => go(name, given.argument), given.signal);
-  });
-}
+for (const [name, view] of Object.entries(VIEWS)) route(name, view);
+retryPictures();
 shortcuts({ u: () => void undoLast(), "?": keyHelp });
 
 const told = new Map();
@@ -56,6 +48,3 @@ if (!location.hash) {
 }
 startRouter();
 document.documentElement.dataset.ready = "yes";
-setTimeout(async () => {
-  for (const load of Object.values(VIEWS)) await load().catch(() => {}); // tried again when wanted
-}, 2000);

@@ -47,7 +47,7 @@ export function mapView(page, { signal }) {
   let ink = "";
   let frame = 0;
   const pulses = new Map();
-  const painter = new Painter(canvas, new Portraits(() => wake()));
+  const painter = new Painter(canvas, new Portraits(() => wake(), signal));
   const view = camera(canvas, layout, wake, signal);
 
   function paint(now) {

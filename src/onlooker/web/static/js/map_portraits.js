@@ -1,15 +1,18 @@
 // Faces of the labeled vertices, round and small, a bounded number of them.
 
 import { pictureOf } from "./api.js";
+import { on } from "./bus.js";
 
 const FACE = 72;
 const KEPT = 96;
 
 /** ready() is called whenever one more can be drawn. */
 export class Portraits {
-  constructor(ready) {
+  constructor(ready, signal) {
     this.ready = ready;
     this.known = new Map();
+    this.failed = new Set();
+    on("back", () => this.retry(), signal);
   }
 
   of(vertex) {
@@ -28,8 +31,15 @@ export class Portraits {
       if (this.known.has(vertex)) this.known.set(vertex, canvas);
       this.ready();
     };
+    image.onerror = () => this.failed.add(vertex);
     image.src = pictureOf.vertex(vertex);
     return null;
+  }
+
+  retry() {
+    for (const vertex of this.failed) this.known.delete(vertex);
+    this.failed.clear();
+    this.ready();
   }
 
   keepOnly(vertices) {

@@ -1,7 +1,7 @@
 // One person: faces, history, and everything that can be done with a name.
 
 import { API, get, patch, pictureOf, post, remove } from "./api.js";
-import { every, on, seldom } from "./bus.js";
+import { every, on, seldom, untilDone } from "./bus.js";
 import { barChart } from "./chart.js";
 import { askForm, confirmed, openDialog } from "./dialog.js";
 import { button, face, h, reconcile, setText } from "./dom.js";
@@ -14,14 +14,19 @@ const SHOWN = 48;
 const PERIODS = [["24", S.people.day], ["168", S.people.week], ["720", S.people.month]];
 
 /** Fill the page. */
-export async function personView(page, { signal: open, person: id }) {
-  const over = new AbortController();
-  const signal = AbortSignal.any([open, over.signal]);
+export function personView(page, { signal: open, person: id }) {
   const back = h("a", { href: "#/people", class: "back" }, `← ${S.people.back}`);
   const head = heading(S.loading, "");
   page.append(back, head);
-  const everybody = await get("/people", { signal });
-  let person = everybody.find((one) => one.id === id);
+  untilDone(async () => {
+    const everybody = await get("/people", { signal: open });
+    fillPage(page, { open, id, back, head, person: everybody.find((one) => one.id === id) });
+  }, open);
+}
+
+function fillPage(page, { open, id, back, head, person }) {
+  const over = new AbortController();
+  const signal = AbortSignal.any([open, over.signal]);
   /** Renamed, merged or forgotten, here or in another tab: nothing to complain about. */
   const gone = () => {
     over.abort();
@@ -30,17 +35,18 @@ export async function personView(page, { signal: open, person: id }) {
   if (!person) return gone();
   const download = h("a", { class: "button", href: `${API}/people/${id}/export`, download: "" }, S.people.export);
   const tools = [
-    button(S.people.rename, () => rename(person)),
-    button(S.people.merge, () => merge(person)),
+    button(S.people.rename, () => rename(person).catch(complain)),
+    button(S.people.merge, () => merge(person).catch(complain)),
     download,
     button(S.people.forget, () => forget(person).catch(complain), { class: "danger" }),
   ];
   const counts = h("p", { class: "lead" });
   const full = heading(person.name, "", ...tools);
   full.firstChild.append(counts);
+  const reading = head.contains(document.activeElement);
   head.replaceWith(full);
   document.title = S.titleOf(person.name);
-  full.querySelector("h1").focus({ preventScroll: true });
+  if (reading) full.querySelector("h1").focus({ preventScroll: true });
 
   const labeled = faceList(S.people.labeled, S.people.labeledWords, "labeled", "");
   const learned = faceList(S.people.learned, S.people.learnedWords, "learned", S.people.noLearned);
@@ -96,6 +102,7 @@ function history(id, signal, unlessGone) {
     place.replaceChildren(barChart(await get(`/people/${id}/history?hours=${period.value}&buckets=48`, { signal })));
   }), signal);
   period.addEventListener("change", look);
+  on("back", look, signal);
   return h("section", { class: "part" }, h("div", { class: "part-head" }, h("h2", {}, S.people.history), h("label", { for: "period", class: "hidden" }, S.people.hours), period), place);
 }
 

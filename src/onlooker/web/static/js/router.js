@@ -53,24 +53,7 @@ function show({ first = false } = {}) {
   });
   if (first) return;
   scrollTo(0, 0);
-  focusHeading(page, signal);
-}
-
-/** Where a screen reader begins to read. A view that is fetched first has its heading later. */
-function focusHeading(page, signal) {
-  const title = page.querySelector("h1");
-  if (title) {
-    title.focus({ preventScroll: true });
-    return;
-  }
-  main.focus({ preventScroll: true });
-  const watcher = new MutationObserver(() => {
-    if (!page.querySelector("h1")) return;
-    watcher.disconnect();
-    if (document.activeElement === main) page.querySelector("h1").focus({ preventScroll: true });
-  });
-  watcher.observe(page, { childList: true });
-  signal.addEventListener("abort", () => watcher.disconnect(), { once: true });
+  page.querySelector("h1").focus({ preventScroll: true }); // where a screen reader begins to read
 }
 
 /** Begin. */

@@ -1,7 +1,7 @@
 // What stays while views change: the way around, the banner, and the line about this machine.
 
 import { get } from "./api.js";
-import { on } from "./bus.js";
+import { on, untilDone } from "./bus.js";
 import { bannerElement } from "./connection.js";
 import { h, setAttribute, setText } from "./dom.js";
 import { icon } from "./icons.js";
@@ -56,7 +56,9 @@ export function buildShell() {
   offerSites(list);
 }
 
-async function offerSites(list) {
-  const sites = await get("/sites", { quiet: true }).catch(() => []);
-  if (sites.length) list.append(h("li", {}, link("sites", "sites")));
+function offerSites(list) {
+  untilDone(async () => {
+    const sites = await get("/sites", { quiet: true });
+    if (sites.length) list.append(h("li", {}, link("sites", "sites")));
+  });
 }

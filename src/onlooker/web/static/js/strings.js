@@ -27,7 +27,7 @@ export const S = {
   waiting: (count) => some(count, "stranger waits for a name", "strangers wait for a name"),
   theme: { toDark: "Use dark colors", toLight: "Use light colors" },
   errors: {
-    lost: "The service does not answer. The page tries again by itself; is “onlooker serve” still running?",
+    lost: "The service does not answer. The page reconnects by itself; if that takes long, check that “onlooker serve” is running.",
     status: (status) => `The service answered ${status} and gave no reason. Its terminal may tell more.`,
     unexpected: (what) => `Something went wrong in the page: ${what}. Reload it; if it happens again, please tell us.`,
   },

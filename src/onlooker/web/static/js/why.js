@@ -1,6 +1,7 @@
 // Why: where walks from a face end, the chain of faces on the way, and what to do if it is wrong.
 
-import { get, part, pictureOf, post } from "./api.js";
+import { get, part, pictureOf, post, Refused } from "./api.js";
+import { untilDone } from "./bus.js";
 import { openDialog } from "./dialog.js";
 import { button, face, h, setText } from "./dom.js";
 import { nameForm } from "./naming.js";
@@ -26,17 +27,20 @@ export function openVertex(vertex) {
   return openWhy({ vertex, base: `/faces/${vertex}`, path: `/explain/${vertex}`, picture: pictureOf.vertex(vertex) });
 }
 
-async function openWhy(subject) {
+function openWhy(subject) {
   const dialog = openDialog({ title: S.loading, body: [], view: "why", wide: true });
-  try {
-    const why = await get(subject.path, { signal: dialog.signal });
-    setText(dialog.heading, why.name === null ? S.why.titleNobody : S.why.title(why.name));
-    dialog.content.replaceChildren(top(subject, why), shares(why), chains(subject, why), actions(subject, why, dialog));
-  } catch (error) {
-    if (error.name === "AbortError") return;
-    setText(dialog.heading, S.why.titleNobody);
-    dialog.content.replaceChildren(emptyState(error.status === 404 ? S.why.gone : error.message, error.status === 404 ? error.message : ""));
-  }
+  untilDone(async () => {
+    try {
+      const why = await get(subject.path, { signal: dialog.signal });
+      setText(dialog.heading, why.name === null ? S.why.titleNobody : S.why.title(why.name));
+      dialog.content.replaceChildren(top(subject, why), shares(why), chains(subject, why), actions(subject, why, dialog));
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      if (error instanceof Refused) setText(dialog.heading, S.why.titleNobody);
+      dialog.content.replaceChildren(emptyState(error.status === 404 ? S.why.gone : error.message, error.status === 404 ? error.message : ""));
+      if (!(error instanceof Refused)) throw error; // not answered: tried again
+    }
+  }, dialog.signal);
 }
 
 function top(subject, why) {
