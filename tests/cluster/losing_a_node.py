@@ -12,12 +12,13 @@ import time
 from pathlib import Path
 
 from helpers.sites import LEARNER_CONFIG, example
+from helpers.waiting import DEADLINE
 from onlooker.home.events import digest
 
 COUNT = 60
 
 
-def wait_for_the_end_of(process, seconds=60):
+def wait_for_the_end_of(process, seconds=DEADLINE):
     """A process that nobody waits for may stay in the table as a zombie."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -69,12 +70,14 @@ def main(folder):
     specs = {site: SiteSpec(site, folder / site, LEARNER_CONFIG) for site in sites}
     handles = {site: start_site(spec) for site, spec in specs.items()}
     coordinator = Coordinator(
-        {site: spec.folder for site, spec in specs.items()}, interval=3600, timeout=30
+        {site: spec.folder for site, spec in specs.items()}, interval=3600, timeout=DEADLINE
     )
-    before = {site: result_of(handle.call.remote("report"), 60) for site, handle in handles.items()}
+    before = {
+        site: result_of(handle.call.remote("report"), DEADLINE) for site, handle in handles.items()
+    }
     coordinator.look()  # a whole round would tell names, and this test compares digests
     senders = {
-        site: Sender("door", lambda site=site: RayTransport(site), give_up_after=240)
+        site: Sender("door", lambda site=site: RayTransport(site), give_up_after=4 * DEADLINE)
         for site in sites
     }
     for number in range(1, COUNT + 1):
@@ -88,10 +91,10 @@ def main(folder):
         for at, site in enumerate(sites):
             x, name = example(at, number)
             senders[site].put(x, name=name)
-    sent = {site: sender.close(240) for site, sender in senders.items()}
-    after = {site: result_of(find_site(site).call.remote("report"), 60) for site in sites}
+    sent = {site: sender.close(4 * DEADLINE) for site, sender in senders.items()}
+    after = {site: result_of(find_site(site).call.remote("report"), DEADLINE) for site in sites}
     words = {
-        site: digest(result_of(find_site(site).call.remote("snapshot"), 60).learner())
+        site: digest(result_of(find_site(site).call.remote("snapshot"), DEADLINE).learner())
         for site in sites
     }
     coordinator.look()

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from helpers.sites import LEARNER_CONFIG, example
+from helpers.waiting import DEADLINE, eventually
 from onlooker.home.events import digest
 from onlooker.home.retention import RetentionPolicy
 
@@ -43,7 +44,6 @@ def kill_often(folder, sites, count, kills, seed):
         SiteSpec(f"kill{at}", folder / str(at), LEARNER_CONFIG, KEEPING) for at in range(sites)
     ]
     handles = [start_site(spec, cpus=0.1, detached=False) for spec in specs]
-    victims = [result_of(handle.call.remote("report"), 60).process for handle in handles]
     answered = [[] for _ in specs]
     senders = [
         Sender(
@@ -64,19 +64,18 @@ def kill_often(folder, sites, count, kills, seed):
             steps += 1
             while deaths and steps >= deaths[0]:
                 at_death = moments.randrange(sites)
-                process = _living(handles[at_death], victims[at_death])
+                process = _living(handles[at_death])
                 time.sleep(moments.random() * 0.05)
                 os.kill(process, signal.SIGKILL)
-                victims[at_death] = process
                 killed.append(at_death)
                 deaths.pop(0)
-    sent = [sender.close(300) for sender in senders]
+    sent = [sender.close(4 * DEADLINE) for sender in senders]
     for at, handle in enumerate(handles):
-        report = result_of(handle.call.remote("report"), 60)
+        report = result_of(handle.call.remote("report"), DEADLINE)
         assert sent[at].acknowledged == count
         assert [answer.number for answer in answered[at]] == list(range(1, count + 1))
         assert report.problems == ()
-        knowledge = result_of(handle.call.remote("snapshot"), 60)
+        knowledge = result_of(handle.call.remote("snapshot"), DEADLINE)
         assert digest(knowledge.learner()) == undisturbed(at, count), f"site {at}, killed {killed}"
         if at in killed:
             assert sent[at].outages >= 1
@@ -88,18 +87,18 @@ def kill_often(folder, sites, count, kills, seed):
     return sent, killed
 
 
-def _living(handle, last):
-    """The process of a site that was killed before, once it is back."""
+def _living(handle):
+    """The process of a site, which may have been killed before, once it answers."""
     from onlooker.cluster.ray_site import result_of
     from onlooker.cluster.transport import SiteUnavailable
 
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    def process():
         try:
-            return result_of(handle.call.remote("report"), 10).process
+            return result_of(handle.call.remote("report"), DEADLINE / 4).process
         except SiteUnavailable:
-            time.sleep(0.05)
-    raise AssertionError(f"the site whose process was {last} did not come back")
+            return None
+
+    return eventually(process)
 
 
 def test_nothing_acknowledged_is_lost_to_kill_9_of_sites(ray_here, tmp_path):

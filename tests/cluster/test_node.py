@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from helpers.sites import LEARNER_CONFIG, example
+from helpers.waiting import DEADLINE
 from onlooker.home.events import digest
 
 pytest.importorskip("ray")
@@ -21,7 +22,7 @@ def test_sites_of_a_killed_node_come_back_elsewhere_with_state(tmp_path):
         [sys.executable, script, tmp_path],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=10 * DEADLINE,
         env=environment,
         check=False,
     )

@@ -12,6 +12,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from helpers.running import serving
 from helpers.services import API, encoded, service_in
+from helpers.waiting import DEADLINE, eventually
 from onlooker.web.app import create_app
 from onlooker.web.auth import Guard, Token, TokenChecker
 
@@ -25,8 +26,8 @@ QUIET = (
     "--disable-component-update",
     "--disable-sync",
 )
-PATIENCE = 40_000
-"""Milliseconds a test waits for what should be there: machines may be busy."""
+PATIENCE = 1000 * DEADLINE
+"""Milliseconds after which what should be there counts as missing."""
 LOCAL = ("blob:", "data:")
 """Addresses of what the browser holds itself."""
 MANY = re.compile(r"[1-9]\d+")
@@ -60,7 +61,9 @@ def browsing(*more):
     """The browser; `more` goes to its command line."""
     program = chromium()
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=[*QUIET, *more])
+        browser = playwright.chromium.launch(
+            executable_path=program, args=[*QUIET, *more], timeout=PATIENCE
+        )
         try:
             yield browser
         finally:
@@ -119,11 +122,11 @@ class Tab:
 
     def fetched(self, path):
         """What the service says, asked with the rights of this browser."""
-        return self.page.request.get(f"{self.address}{API}{path}").json()
+        return self.page.request.get(f"{self.address}{API}{path}", timeout=PATIENCE).json()
 
     def posted(self, path, **data):
         """What it says to a change."""
-        answer = self.page.request.post(f"{self.address}{API}{path}", data=data)
+        answer = self.page.request.post(f"{self.address}{API}{path}", data=data, timeout=PATIENCE)
         assert answer.ok, answer.text()
         return answer.json()
 
@@ -143,7 +146,9 @@ def _host(url):
 
 def sign_in(context, address, token):
     """The cookie, without the form."""
-    answer = context.request.post(f"{address}{API}/session", data={"token": token})
+    answer = context.request.post(
+        f"{address}{API}/session", data={"token": token}, timeout=PATIENCE
+    )
     assert answer.status == 204, answer.text()
 
 
@@ -164,6 +169,23 @@ def tab_of(browser, address, *, token=None, forgiven=(), **options):
 def use_camera(page):
     """This computer's, from the first page."""
     page.get_by_role("button", name="Use the camera").click()
+
+
+def ask_why(page, box=".box"):
+    """Click a box until its dialog is open: boxes come and go, and may be gone before the click."""
+    dialog = page.get_by_role("dialog")
+
+    def asked():
+        page.locator(box).first.dispatch_event("click")
+        return dialog.count()
+
+    eventually(asked)
+    return dialog
+
+
+def keep_message(page):
+    """Messages disappear after a while, but not while the mouse is over them."""
+    page.locator(".toast").hover()
 
 
 def name_a_stranger(page, name):

@@ -12,7 +12,7 @@ import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-from helpers.waiting import eventually
+from helpers.waiting import DEADLINE, eventually
 
 USER, PASSWORD = "ana", "open sesame"
 
@@ -62,7 +62,7 @@ class Mosquitto:
     def stop(self):
         if self._process is not None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(DEADLINE)
             self._process = None
 
     def _answers(self):
@@ -92,7 +92,7 @@ def listening(port, user=None, password=None):
     client.connect("127.0.0.1", port)
     client.loop_start()
     try:
-        assert there.wait(10)
+        assert there.wait(DEADLINE)
         yield heard
     finally:
         client.disconnect()

@@ -1,9 +1,9 @@
 """A real server on a free port of this computer, for the duration of a block."""
 
 import threading
-import time
 from contextlib import contextmanager
 
+from helpers.waiting import DEADLINE, eventually
 from onlooker.web.server import Server, listening_socket
 
 
@@ -16,10 +16,9 @@ def serving(service, app):
         thread = threading.Thread(target=server.run, args=([ours],))
         thread.start()
         try:
-            while not server.started:
-                time.sleep(0.01)
+            eventually(lambda: server.started)
             yield f"http://127.0.0.1:{port}"
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(DEADLINE)
             assert not thread.is_alive()

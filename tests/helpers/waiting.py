@@ -1,9 +1,12 @@
-"""Waiting for what happens in another thread."""
+"""Waiting for what happens in another thread or process."""
 
 import time
 
+DEADLINE = 120.0
+"""Seconds after which a condition counts as never met: far more than a busy machine needs."""
 
-def eventually(true, seconds=20.0):
+
+def eventually(true, seconds=DEADLINE):
     """What becomes true, once it does."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

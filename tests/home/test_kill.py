@@ -11,6 +11,7 @@ import random
 import subprocess
 import sys
 import threading
+from itertools import islice
 
 import numpy as np
 
@@ -53,6 +54,7 @@ def perform_plainly(learner, number):
 
 def child(folder):
     """Open the home, say what is there, go on until killed."""
+    print("opening", flush=True)
     home = Home(folder, new_learner=small_learner, retention=KEEPING)
     assert not home.problems, home.problems
     print("found", home.sequence, digest(home.learner), flush=True)
@@ -75,17 +77,19 @@ class Beside:
         return digest(self.learner)
 
 
-def one_life(folder, seconds, early):
-    """Start the child and kill it after a while: the lines it got to say.
+def one_life(folder, steps, seconds):
+    """Start the child and kill it a moment after it made `steps` steps: what it printed.
 
-    The time runs from its first word, or, early, from its very start: then it dies while opening.
+    Counting steps instead of time, it gets as far on a busy machine. Without a step the moment
+    begins when the home is about to be opened: then it may be killed while opening.
     """
     command = [sys.executable, __file__, "--child", str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
-        first = "" if early else process.stdout.readline()
+        assert process.stdout.readline() == "opening\n"
+        lines = list(islice(process.stdout, steps + 1 if steps else 0))
         killer = threading.Timer(seconds, process.kill)
         killer.start()
-        lines = [first, *process.stdout]
+        lines += process.stdout
         killer.join()
     return [line.split() for line in lines if line.endswith("\n")]
 
@@ -94,11 +98,9 @@ def kill_often(folder, kills, seed):
     """How many steps were made, and how often the disk was ahead of the acknowledgement."""
     moments, beside, last, ahead = random.Random(seed), Beside(), 0, 0
     for kill in range(kills):
-        early = kill % 4 == 3
-        lines = one_life(
-            folder, moments.uniform(0.3, 1.0) if early else moments.random() / 4, early
-        )
-        assert lines or early, "the child could not open its home"
+        steps = 0 if kill % 4 == 3 else moments.randrange(7, 40)
+        lines = one_life(folder, steps, moments.random() / 20)
+        assert lines or not steps, "the child could not open its home"
         for kind, number, *rest in lines:
             if kind == "found":
                 assert last <= int(number) <= last + 1, f"step {last} had been acknowledged"

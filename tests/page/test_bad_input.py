@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from helpers.browsing import MANY, browsing, running, tab_of, use_camera
 from helpers.homes import LENGTH, small_learner
 from helpers.services import FINDER
-from helpers.waiting import eventually
+from helpers.waiting import DEADLINE, eventually
 from onlooker.home.home import Home
 from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import FaceFinder, FinderParts
@@ -103,7 +103,7 @@ def test_two_hundred_people(empty, visit):
             vector = rng.uniform(0.2, 0.8, 96 * 96).astype(np.float32)
             home.teach(vector, f"person {number:03d}")
 
-    empty.running.home_thread.submit(act).result(120)
+    empty.running.home_thread.submit(act).result(DEADLINE)
     tab = visit(empty, signed_in=False)
     page = tab.open("people")
     expect(page.locator(".person")).to_have_count(PEOPLE)
@@ -139,7 +139,7 @@ def test_ten_thousand_events_come_a_page_at_a_time(tmp_path, visit):
         return home.sequence
 
     with running(tmp_path / "home", simple_service) as service:
-        assert service.running.home_thread.submit(act).result(240) == EVENTS
+        assert service.running.home_thread.submit(act).result(4 * DEADLINE) == EVENTS
         page = visit(service, signed_in=False).open("events")
         page.get_by_role("button", name="What changed").click()
         rows = page.locator("tbody tr")

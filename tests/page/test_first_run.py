@@ -41,7 +41,7 @@ def test_somebody_new_comes_to_be_known(empty, visit):
     tab.go("live")
     expect(page.locator(f".box[data-name={NAME}][data-state=known]")).to_be_visible()
     expect(page.locator(".here")).to_contain_text(f"This is {NAME}: the walk from this face ends")
-    eventually(lambda: int(page.locator("html").get_attribute("data-learned")) > 3, 40)
+    eventually(lambda: int(page.locator("html").get_attribute("data-learned")) > 3)
     expect(page.locator(".learned")).to_contain_text("1 person known from")
 
 
@@ -80,8 +80,16 @@ def test_a_video_file_is_played_by_the_browser_and_not_uploaded(empty, visit, re
     tab = visit(empty)
     page = tab.open()
     page.locator("#file").set_input_files(film)
-    expect(page.locator(".tile .tile-note")).to_have_text("The video has ended.")
+    ended = page.locator(".tile .tile-note", has_text="The video has ended.")
+
+    def seen():  # a busy machine skips frames, and a card may need more of them
+        expect(ended).to_be_visible()
+        if tab.fetched("/strangers"):
+            return True
+        page.get_by_role("button", name="Play again").click()
+        return False
+
+    eventually(seen)
     assert int(page.locator(".tile").get_attribute("data-frames")) > 0
-    assert tab.fetched("/strangers")
     page.get_by_role("button", name="Stop party").click()
     expect(page.locator(".tile")).to_have_count(0)

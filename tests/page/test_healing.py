@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from helpers.browsing import MANY, loaded, name_a_stranger, open_person, use_camera
 from helpers.killing import environment
 from helpers.services import API
-from helpers.waiting import eventually
+from helpers.waiting import DEADLINE, eventually
 
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
 CAMERA = "door=simulated:V1"
@@ -58,12 +58,12 @@ def process(folder, port, *sources):
             return False
 
     try:
-        eventually(answers, 60)
+        eventually(answers)
         token = re.search(r"shown this once: (\S+)", said.read_text())
         yield SimpleNamespace(address=address, token=token and token[1])
     finally:
         child.kill()
-        child.wait(20)
+        child.wait(DEADLINE)
 
 
 def free_port():
@@ -86,7 +86,7 @@ def test_a_killed_server_heals(tmp_path, visit):
     with process(folder, port):
         expect(banner).to_be_hidden()
         before = int(tile.get_attribute("data-frames") or 0)
-        eventually(lambda: int(tile.get_attribute("data-frames") or 0) > before + 3, 40)
+        eventually(lambda: int(tile.get_attribute("data-frames") or 0) > before + 3)
         tab.go("strangers")
         name_a_stranger(page, "Dorothea")  # and what changes something is still permitted
         expect(page.locator(".toast")).to_contain_text("Dorothea was taught")
@@ -165,7 +165,7 @@ def test_pictures_that_failed_are_requested_again(taught, tmp_path, visit):
         chart.expect_response(lambda answer: answer.url.endswith("/picture") and answer.ok),
         process(folder, port),
     ):
-        eventually(lambda: loaded(people.locator(".person img")), 60)
+        eventually(lambda: loaded(people.locator(".person img")))
         expect(chart.locator(".banner")).to_be_hidden()
     for page in (people, chart):
         page.goto("about:blank")

@@ -4,7 +4,7 @@ import numpy as np
 from playwright.sync_api import expect
 
 from helpers.services import FINDER
-from helpers.waiting import eventually
+from helpers.waiting import DEADLINE, eventually
 
 VERTICES = 500
 
@@ -28,13 +28,15 @@ def crowd(service, reel):
                 home.observe(vector, camera="door", frame=number)
         return len(home.vertices().ids)
 
-    return service.home_thread.submit(act).result(120)
+    return service.home_thread.submit(act).result(DEADLINE)
 
 
 def test_five_hundred_vertices_are_drawn_and_answer(empty, visit, reel):
     count = crowd(empty.running, reel)
     assert count > 400
-    tab = visit(empty, signed_in=False)
+    tab = visit(
+        empty, signed_in=False, reduced_motion="reduce"
+    )  # so a vertex stays under the mouse
     page = tab.open("map")
     canvas = page.locator(".map-canvas")
     expect(canvas).to_have_attribute("data-vertices", str(count))

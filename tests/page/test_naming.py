@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from helpers.browsing import name_a_stranger, open_person, use_camera
+from helpers.browsing import keep_message, name_a_stranger, open_person, use_camera
 from helpers.homes import files_with
 from helpers.waiting import eventually
 
@@ -20,6 +20,7 @@ def test_undo_gives_the_card_back(own, visit):
     page = tab.open("strangers")
     number = name_a_stranger(page, "Dorothea")
     expect(page.locator(".toast")).to_contain_text("Dorothea was taught from 4 faces.")
+    keep_message(page)
     card = page.locator(f".card[data-card='{number}']")
     expect(card).to_have_count(0)
     assert "Dorothea" in names(tab)
@@ -49,6 +50,7 @@ def test_a_person_is_renamed_and_that_is_undone(own, visit):
     page.get_by_role("button", name="Rename").click()
     page.get_by_role("textbox", name="New name").fill("Ottilie")
     page.get_by_role("dialog").get_by_role("button", name="Rename").click()
+    keep_message(page)
     expect(page.get_by_role("heading", level=1)).to_have_text("Ottilie")
     assert KNOWN not in names(tab)
     page.get_by_role("button", name="Undo").click()
@@ -63,6 +65,7 @@ def test_two_people_become_one_and_that_is_undone(own, visit):
     page.get_by_role("button", name="Merge").click()
     page.get_by_label("The same as").select_option("Benedict")
     page.get_by_role("dialog").get_by_role("button", name="Merge").click()
+    keep_message(page)
     expect(page.get_by_role("heading", level=1)).to_have_text("Benedict")
     assert names(tab) == ["Benedict", "Cordelia"]
     page.get_by_role("button", name="Undo").click()

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.browsing import loaded
-from helpers.waiting import eventually
+from helpers.waiting import DEADLINE, eventually
 from onlooker.home.retention import RetentionPolicy
 
 
@@ -76,7 +76,7 @@ def expire(service):
     def act(home):
         return service.people.expire(home.trusted_clock() + hours)
 
-    assert service.home_thread.submit(act).result(20) > 0
+    assert service.home_thread.submit(act).result(DEADLINE) > 0
 
 
 @pytest.mark.parametrize("view", ["live", "strangers", "people", "map", "events"])

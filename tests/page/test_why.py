@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from helpers.browsing import loaded, open_person, use_camera
+from helpers.browsing import ask_why, keep_message, loaded, open_person, use_camera
 from helpers.waiting import eventually
 
 WHY = re.compile(r"Why (Anastasia|Benedict)\?")
@@ -23,8 +23,7 @@ def test_a_box_on_the_screen_explains_itself(own, visit):
     tab = visit(own)
     page = tab.open("add")
     use_camera(page)
-    page.locator(".box[data-state=known]").click(force=True)  # it moves, and somebody else may come
-    dialog = page.get_by_role("dialog")
+    dialog = ask_why(page, ".box[data-state=known]")
     expect(dialog.get_by_role("heading", level=2)).to_have_text(WHY)
     name = WHY.fullmatch(dialog.get_by_role("heading", level=2).inner_text())[1]
     chain = dialog.locator(".chain").first
@@ -60,6 +59,7 @@ def test_wrong_takes_a_face_back_and_undo_gives_it_back(own, visit):
     learned.first.click()
     page.get_by_role("button", name="Wrong, not Anastasia").click()
     expect(page.locator(".toast")).to_contain_text("taken back")
+    keep_message(page)
     expect(learned).not_to_have_count(count)
     assert len(kept(tab)) < len(before)
     page.get_by_role("button", name="Undo").click()
@@ -84,13 +84,7 @@ def test_a_face_of_long_ago_says_so(own, visit):
     page = tab.open("add")
     use_camera(page)
     page.route("**/seen/*/*/why", lambda route: route.continue_(url=gone(route.request.url)))
-
-    def asked():  # a box that moves on may be gone before the click arrives
-        page.locator(".box").first.dispatch_event("click")
-        return page.get_by_role("dialog").count()
-
-    eventually(asked)
-    expect(page.get_by_role("dialog")).to_contain_text("seen too long ago to be explained")
+    expect(ask_why(page)).to_contain_text("seen too long ago to be explained")
 
 
 def gone(url):

@@ -29,6 +29,7 @@ import pytest
 
 from helpers.killing import assert_never_killed, environment, long_version
 from helpers.services import API, FINDER, encoded
+from helpers.waiting import DEADLINE
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.home.home import Home
 from onlooker.simulation.orl import PICTURES, pictures_of
@@ -150,7 +151,9 @@ class RestartedService:
             start_new_session=True,
         )
         try:
-            with httpx2.Client(base_url=f"http://127.0.0.1:{port}{API}", timeout=20) as client:
+            with httpx2.Client(
+                base_url=f"http://127.0.0.1:{port}{API}", timeout=DEADLINE
+            ) as client:
                 yield process, client
         finally:
             kill(process)
@@ -174,18 +177,20 @@ class RestartedService:
             else:
                 self.wait(process)
                 end = terminate_then_kill if how == "closing" else kill_after
-                self.write(run, client, lambda: end(process, moments.random()))
-            process.wait(30)
+                labels, pause = moments.randrange(2, 12), moments.random() / 2
+                self.write(run, client, labels, lambda: end(process, pause))
+            process.wait(DEADLINE)
             run.said = process.stderr.read()
         return run
 
-    def write(self, run, client, first_answered):
+    def write(self, run, client, labels, end):
         """Send labels, one after the other, until the service does not answer any more.
 
-        first_answered is called after the first answer and starts the timer of the kill: a slow
-        machine gets as far as a fast one.
+        end is called once `labels` answers came and both cameras delivered frames: a busy machine gets
+        as far as an idle one.
         """
         client.headers["authorization"] = f"Bearer {self.token}"
+        ending = False
         for png, vector, name in self.labeled_pictures:
             run.sent.append((vector, name))
             try:
@@ -197,8 +202,14 @@ class RestartedService:
                 return
             assert answer.status_code == 201, answer.text
             run.acknowledged += 1
-            if run.acknowledged == 1:
-                first_answered()
+            if not ending and run.acknowledged >= labels and all_seen(client):
+                ending = True
+                end()
+
+
+def all_seen(client):
+    """Whether the service has taken in frames of every camera."""
+    return all(camera["frames"] > 0 for camera in client.get("/cameras").json())
 
 
 def kill(process):
@@ -284,7 +295,7 @@ def compare_over_rest(service, learner, seed):
                 assert answer.json()[0]["name"] == expected.label
                 assert answer.json()[0]["scores"] == pytest.approx(expected.scores, abs=1e-8)
         process.terminate()
-        assert process.wait(30) == 130
+        assert process.wait(DEADLINE) == 130
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no process groups to kill")
