@@ -43,10 +43,11 @@ class Guest {
       this.name = this.attempt > 1 ? `${this.base} ${this.attempt}` : this.base;
     } while (taken.has(this.name) && this.attempt < NAMES);
     this.socket = new WebSocket(socketAddress(`/browser/${part(this.name)}`));
-    this.socket.onopen = () => {
+    this.socket.onopen = async () => {
       guests.set(this.name, this);
       this.problem = "";
       emit("guests");
+      if (!this.video.ended) await this.video.play().catch(() => {}); // no frame then: none is sent
       this.send();
     };
     this.socket.onmessage = ({ data }) => this.answered(JSON.parse(data));
@@ -99,6 +100,7 @@ class Guest {
     this.socket = null;
     guests.delete(this.name);
     if (this.ended) return;
+    this.video.pause(); // a video file goes on from here once the service is back
     this.failures += 1;
     if (code !== NOT_NOW) this.attempt = 0; // the service went away, and the name is free again
     this.problem = S.live.reconnecting;
@@ -196,6 +198,7 @@ export async function useFile(file) {
   try {
     video.src = address;
     await video.play();
+    video.pause(); // until the service listens: a short video could end before
   } catch (error) {
     release();
     throw new Error(S.own.badVideo, { cause: error });
