@@ -85,7 +85,7 @@ def test_messages_and_the_token(empty, visit, theme):
     expect(page.locator("#token")).to_be_visible()
     checked(page, "token")
     page.keyboard.press("Escape")
-    expect(page.locator("[data-choice=camera] .trouble")).not_to_be_empty()
+    expect(page.locator("[data-choice=camera] .error")).not_to_be_empty()
     checked(page, "trouble")
     page.keyboard.press("u")
     expect(page.locator(".toast")).to_be_visible()

@@ -27,7 +27,7 @@ LATELY = re.compile(r"last (just now|\d+ (second|minute))")
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--use-fake-device-for-media-stream"], "The camera was refused"),
+        (["--use-fake-device-for-media-stream"], "Access to the camera was denied"),
         (
             [
                 "--use-fake-ui-for-media-stream",
@@ -45,7 +45,7 @@ def test_without_a_camera_the_page_says_what_to_do(empty, video, flags, words):
     ):
         page = tab.open()
         use_camera(page)
-        expect(page.locator("[data-choice=camera] .trouble")).to_contain_text(words)
+        expect(page.locator("[data-choice=camera] .error")).to_contain_text(words)
         expect(page.get_by_role("button", name="Use the camera")).to_be_enabled()
 
 

@@ -14,28 +14,28 @@ NAME = "Dorothea"
 def test_somebody_new_comes_to_be_known(empty, visit):
     tab = visit(empty, signed_in=False, forgiven=["401"])
     page = tab.open()
-    expect(page.get_by_role("heading", level=1)).to_have_text("What shall it watch?")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Choose a camera")
     assert page.url.endswith("#/add")
     use_camera(page)
 
     # Whatever changes something needs the token.
     page.locator("#token").fill("guess")
-    page.get_by_role("button", name="Go on").click()
-    expect(page.locator("dialog .trouble")).to_contain_text("not the token")
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator("dialog .error")).to_contain_text("not the token")
     page.locator("#token").fill(empty.token)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
 
     # The camera is watched, and nobody is known; somebody is asked for.
     tile = page.locator(".tile[data-camera='this computer']")
     expect(tile).to_have_attribute("data-frames", MANY)
     expect(tile.locator(".box[data-state=nobody]")).to_be_visible()
     expect(page.get_by_role("heading", name="Who was that?")).to_be_visible()
-    expect(page.locator(".learned")).to_contain_text("It learns by itself once somebody has a name")
+    expect(page.locator(".learned")).to_contain_text("learns by itself once one person has a name")
 
     tab.go("strangers")
     expect(page.locator(".card").first).to_be_visible()
     name_a_stranger(page, NAME)
-    expect(page.locator(".toast")).to_contain_text(f"{NAME} was taught from")
+    expect(page.locator(".toast")).to_contain_text(f"as {NAME}")
 
     # The box carries the name from now on, and it learns without being asked.
     tab.go("live")
@@ -57,8 +57,8 @@ def test_an_address_that_cannot_be_watched_is_told(empty, visit, source, words):
     tab = visit(empty, forgiven=["status of 4"])
     page = tab.open("add")
     page.get_by_label("Address").fill(source)
-    page.get_by_role("button", name="Watch it").click()
-    expect(page.locator("[data-choice=address] .trouble")).to_contain_text(words)
+    page.get_by_role("button", name="Add this camera").click()
+    expect(page.locator("[data-choice=address] .error")).to_contain_text(words)
     assert page.url.endswith("#/add")
 
 

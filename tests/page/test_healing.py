@@ -89,7 +89,7 @@ def test_a_killed_server_heals(tmp_path, visit):
         eventually(lambda: int(tile.get_attribute("data-frames") or 0) > before + 3)
         tab.go("strangers")
         name_a_stranger(page, "Dorothea")  # and what changes something is still permitted
-        expect(page.locator(".toast")).to_contain_text("Dorothea was taught")
+        expect(page.locator(".toast")).to_contain_text("as Dorothea")
         assert page.evaluate("window.still")  # it healed without being loaded again
         tab.page.goto("about:blank")
 
@@ -124,7 +124,7 @@ def test_a_person_opened_while_the_service_is_away_fills_in_by_itself(taught, tm
         person = page.locator(".person").first
         name = person.locator(".person-name").inner_text()
     person.locator("a").click()
-    expect(page.locator("h1")).to_have_text("One moment…")
+    expect(page.locator("h1")).to_have_text("Loading…")
     with process(folder, port):
         expect(page.locator("h1")).to_have_text(name)
         expect(page.locator(".face-button").first).to_be_visible()

@@ -54,7 +54,7 @@ def test_from_the_first_run_to_forgetting(empty, visit):
     press("n")
     page.keyboard.type("Dorothea")
     press("Enter")
-    expect(page.locator(".toast")).to_contain_text("Dorothea was taught from")
+    expect(page.locator(".toast")).to_contain_text("as Dorothea")
 
     # Undo by a key, and name again.
     press("u")
@@ -64,7 +64,7 @@ def test_from_the_first_run_to_forgetting(empty, visit):
     tab_to(page, f".card[data-card='{number}'] input")
     page.keyboard.type("Dorothea")
     press("Enter")
-    expect(page.locator(".toast")).to_contain_text("Dorothea was taught")
+    expect(page.locator(".toast")).to_contain_text("as Dorothea")
 
     # Ask why of somebody on the screen, and leave as one came.
     enter(page, "nav [data-to=live]")
@@ -84,7 +84,7 @@ def test_from_the_first_run_to_forgetting(empty, visit):
     enter(page, "[data-faces=learned] .face-button")
     expect(page.locator("dialog [data-wrong]")).to_be_visible()
     enter(page, "dialog [data-wrong]")
-    expect(page.locator(".toast")).to_contain_text("taken back")
+    expect(page.locator(".toast")).to_contain_text("removed")
     press("u")
     expect(page.locator(".toast")).to_contain_text("Undone")
 
@@ -116,7 +116,7 @@ def test_the_map_without_a_mouse(full, visit):
     tab_to(page, ".map-canvas")
     page.keyboard.press("ArrowRight")
     expect(page.locator(".map-canvas")).to_have_attribute("data-active", _NUMBER)
-    expect(page.locator("[role=status]", has_text="stands for")).to_be_attached()
+    expect(page.locator("[role=status]", has_text="represents")).to_be_attached()
     page.keyboard.press("Enter")
     expect(
         page.locator("dialog[data-view=why] .chain, dialog[data-view=why] .quiet").first

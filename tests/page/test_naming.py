@@ -19,7 +19,7 @@ def test_undo_gives_the_card_back(own, visit):
     tab = visit(own)
     page = tab.open("strangers")
     number = name_a_stranger(page, "Dorothea")
-    expect(page.locator(".toast")).to_contain_text("Dorothea was taught from 4 faces.")
+    expect(page.locator(".toast")).to_contain_text("Labeled 4 faces as Dorothea.")
     keep_message(page)
     card = page.locator(f".card[data-card='{number}']")
     expect(card).to_have_count(0)
@@ -40,7 +40,7 @@ def test_known_names_are_offered(full, visit):
 def test_a_card_without_a_name_is_not_sent(full, visit):
     page = visit(full).open("strangers")
     page.locator(".card").first.get_by_role("button", name="Name", exact=True).click()
-    expect(page.locator(".card .trouble").first).to_have_text("Type a name first.")
+    expect(page.locator(".card .error").first).to_have_text("Type a name first.")
 
 
 def test_a_person_is_renamed_and_that_is_undone(own, visit):
@@ -92,7 +92,7 @@ def test_who_is_forgotten_is_gone_from_everywhere(own, visit):
     open_person(tab, KNOWN)
     page.get_by_role("button", name="Forget").click()
     expect(page.get_by_role("dialog")).to_contain_text("This cannot be undone.")
-    page.get_by_role("button", name="Forget for good").click()
+    page.get_by_role("button", name="Forget permanently").click()
     receipt = page.get_by_role("dialog", name=f"{KNOWN} is forgotten")
     expect(receipt.locator(".receipt")).to_contain_text(re.compile(r"labeled faces\s*4"))
     page.keyboard.press("Escape")

@@ -18,7 +18,7 @@ def test_everybody_with_a_name_is_listed_with_faces(full, visit):
     expect(page.locator(".person")).to_have_count(1)
     expect(page.locator(".filter-row")).to_contain_text("1 of 3 people")
     page.get_by_label("Filter by name").fill("nobody at all")
-    expect(page.locator(".filter-row")).to_contain_text("Nobody of that name.")
+    expect(page.locator(".filter-row")).to_contain_text("No person with that name.")
 
 
 def test_a_person_shows_faces_and_when_they_were_seen(full, visit):
@@ -35,7 +35,7 @@ def test_a_person_shows_faces_and_when_they_were_seen(full, visit):
 
 def test_the_address_of_nobody_says_so(full, visit):
     page = visit(full).open("people/0000000000000000")
-    expect(page.locator(".empty")).to_contain_text("nobody with this address any more")
+    expect(page.locator(".empty")).to_contain_text("no person at this address any more")
 
 
 def test_events_are_filtered_and_downloaded(full, visit):
@@ -46,9 +46,9 @@ def test_events_are_filtered_and_downloaded(full, visit):
     expect(page.locator("tbody")).not_to_contain_text("Anastasia")
     expect(page.locator("tbody")).to_contain_text("Benedict")
     page.get_by_role("button", name="What changed").click()
-    page.get_by_label("Kind").select_option("taught")
-    expect(page.locator("tbody")).to_contain_text("taught")
-    expect(page.locator("tbody")).not_to_contain_text("learned by watching")
+    page.get_by_label("Kind").select_option("labeled")
+    expect(page.locator("tbody")).to_contain_text("labeled")
+    expect(page.locator("tbody")).not_to_contain_text("learned automatically")
     with page.expect_download() as given:
         page.get_by_role("link", name="Download CSV").click()
     rows = given.value.path().read_text().splitlines()
@@ -61,8 +61,8 @@ def test_health_shows_every_camera_and_stage(full, visit):
     page = visit(full, signed_in=False).open("health")
     row = page.locator("tr[data-camera=door]")
     expect(row).to_contain_text(re.compile(r"\d+\.\d ms"))
-    expect(page.locator(".health-state")).to_contain_text("All is well")
-    for words in ("Faces kept", "Memory", "Free disk", "Strangers", "8 hours", "sqlite"):
+    expect(page.locator(".health-state")).to_contain_text("No problems")
+    for words in ("Stored faces", "Memory", "Free disk", "Strangers", "8 hours", "sqlite"):
         expect(page.locator(".health-lists")).to_contain_text(words)
 
 
@@ -84,8 +84,8 @@ def test_what_changes_something_asks_for_the_token_and_goes_on(own, visit):
     card.get_by_role("combobox", name="Name").fill("Dorothea")
     card.get_by_role("button", name="Name", exact=True).click()
     page.locator("#token").fill(own.token)
-    page.get_by_role("button", name="Go on").click()
-    expect(page.locator(".toast")).to_contain_text("Dorothea was taught")
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator(".toast")).to_contain_text("as Dorothea")
 
 
 def test_a_permanent_line_and_the_policy_are_there(full, visit):

@@ -65,7 +65,7 @@ def test_empty_views(empty, visit, folder, size, theme):
     for view in VIEWS:
         tab.go(view)
         expect(page.locator(".empty:visible, .choice, .health-lists .panel").first).to_be_visible()
-        expect(page.get_by_text("Measuring how alike")).not_to_be_visible()
+        expect(page.get_by_text("Comparing the faces")).not_to_be_visible()
         shoot(page, folder / f"empty-{view}-{size}-{theme}.png")
 
 

@@ -32,11 +32,11 @@ def test_who_is_ignored_is_hidden_and_can_be_shown_again(own, visit):
     card = page.locator(f".card[data-card='{number}']")
     card.get_by_role("button", name="Ignore").click()
     expect(cards).to_have_count(count - 1)
-    page.get_by_label("Show the ignored ones").check()
+    page.get_by_label("Show ignored strangers").check()
     expect(card).to_be_visible()
     card.get_by_role("button", name="Show again").click()
     expect(page.locator(".empty")).to_be_visible()
-    page.get_by_label("Show the ignored ones").uncheck()
+    page.get_by_label("Show ignored strangers").uncheck()
     expect(cards).to_have_count(count)
 
 
@@ -46,7 +46,7 @@ def test_a_card_that_expires_while_being_named_says_so(own, visit):
     field = card.get_by_role("combobox", name="Name")
     field.fill("Dorothea")
     expire(own.running)
-    expect(card).to_contain_text("This card is gone")
+    expect(card).to_contain_text("This card no longer exists")
     assert field.input_value() == "Dorothea"  # what was typed is still there to be read
     expect(card.get_by_role("button", name="Name", exact=True)).to_be_disabled()
     expect(page.locator(".card")).to_have_count(1)
@@ -66,7 +66,7 @@ def test_a_card_that_expires_in_the_moment_of_naming_says_so(own, visit):
 
     page.route("**/strangers/*/name", late)
     card.get_by_role("button", name="Name", exact=True).click()
-    expect(card).to_contain_text("This card is gone")
+    expect(card).to_contain_text("This card no longer exists")
 
 
 def expire(service):

@@ -38,8 +38,8 @@ def test_a_box_on_the_screen_explains_itself(own, visit):
 
     # The face that was asked about can be given a name while it moves on.
     dialog.get_by_role("combobox", name="This is").fill("Zacharias")
-    dialog.get_by_role("button", name="Say who it is").click()
-    expect(page.locator(".toast")).to_contain_text("That is Zacharias now.")
+    dialog.get_by_role("button", name="Save name").click()
+    expect(page.locator(".toast")).to_contain_text("Labeled as Zacharias.")
     assert "Zacharias" in [one["name"] for one in tab.fetched("/people")]
 
 
@@ -58,7 +58,7 @@ def test_wrong_takes_a_face_back_and_undo_gives_it_back(own, visit):
     before, count = kept(tab), learned.count()
     learned.first.click()
     page.get_by_role("button", name="Wrong, not Anastasia").click()
-    expect(page.locator(".toast")).to_contain_text("taken back")
+    expect(page.locator(".toast")).to_contain_text("removed")
     keep_message(page)
     expect(learned).not_to_have_count(count)
     assert len(kept(tab)) < len(before)

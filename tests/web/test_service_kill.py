@@ -186,8 +186,8 @@ class RestartedService:
     def write(self, run, client, labels, end):
         """Send labels, one after the other, until the service does not answer any more.
 
-        end is called once `labels` answers came and both cameras delivered frames: a busy machine gets
-        as far as an idle one.
+        end is called once `labels` answers came and both cameras delivered frames: a busy machine
+        gets as far as an idle one.
         """
         client.headers["authorization"] = f"Bearer {self.token}"
         ending = False

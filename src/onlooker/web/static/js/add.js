@@ -1,4 +1,4 @@
-// The first question: what shall it watch? Four answers, and a sentence for whatever goes wrong.
+// Add: four kinds of source to choose from, each with its own error message.
 
 import { get, post } from "./api.js";
 import { useCamera, useFile } from "./browser_camera.js";
@@ -21,13 +21,13 @@ export function addView(page, { signal }) {
   }, signal);
 }
 
-/** A choice: what it is, how to choose it, and what went wrong with it. */
+/** A kind of source: title, explanation, controls, and the error of the last attempt. */
 function choice(key, picture, title, words, ...controls) {
-  const trouble = h("p", { class: "trouble", role: "alert" });
+  const errorText = h("p", { class: "error", role: "alert" });
   const progress = h("p", { class: "quiet small", role: "status" });
-  const element = h("section", { class: "choice", data: { choice: key }, "aria-labelledby": `choice-${key}` }, h("span", { class: "choice-icon" }, icon(picture)), h("h2", { id: `choice-${key}` }, title), h("p", { class: "quiet" }, words), h("div", { class: "choice-act" }, controls), progress, trouble);
+  const element = h("section", { class: "choice", data: { choice: key }, "aria-labelledby": `choice-${key}` }, h("span", { class: "choice-icon" }, icon(picture)), h("h2", { id: `choice-${key}` }, title), h("p", { class: "quiet" }, words), h("div", { class: "choice-act" }, controls), progress, errorText);
   async function attempt(act, waiting = S.loading) {
-    trouble.textContent = "";
+    errorText.textContent = "";
     progress.textContent = waiting;
     element.setAttribute("aria-busy", "true");
     try {
@@ -35,7 +35,7 @@ function choice(key, picture, title, words, ...controls) {
       go("live");
       if (name) toast(S.first.started(name));
     } catch (error) {
-      trouble.textContent = error.message;
+      errorText.textContent = error.message;
     } finally {
       progress.textContent = "";
       element.removeAttribute("aria-busy");
@@ -45,7 +45,7 @@ function choice(key, picture, title, words, ...controls) {
 }
 
 function camera() {
-  const start = button(S.first.start, () => one.attempt(async () => (await useCamera()).name, S.own.asking), { class: "primary" });
+  const start = button(S.first.cameraButton, () => one.attempt(async () => (await useCamera()).name, S.own.permission), { class: "primary" });
   const one = choice("camera", "laptop", S.first.camera, S.first.cameraWords, start);
   return one.element;
 }
@@ -53,15 +53,15 @@ function camera() {
 function address() {
   const source = h("input", { id: "source", type: "text", inputmode: "url", maxlength: 1000, autocomplete: "off", spellcheck: "false", placeholder: "rtsp://192.168.1.20/stream", "aria-describedby": "source-hint", required: true });
   const name = h("input", { id: "camera-name", type: "text", maxlength: 64, autocomplete: "off", placeholder: S.first.nameHint });
-  const row = h("div", { class: "address-row" }, h("div", {}, h("label", { for: "source" }, S.first.addressLabel), source), h("div", {}, h("label", { for: "camera-name" }, S.first.nameLabel), name), h("button", {}, S.first.giving));
+  const row = h("div", { class: "address-row" }, h("div", {}, h("label", { for: "source" }, S.first.addressLabel), source), h("div", {}, h("label", { for: "camera-name" }, S.first.nameLabel), name), h("button", {}, S.first.addressButton));
   const form = h("form", { class: "stack", novalidate: true }, row, h("p", { class: "quiet small", id: "source-hint" }, S.first.addressHint));
   const one = choice("address", "cable", S.first.address, S.first.addressWords, form);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     one.attempt(async () => {
-      const wish = { source: source.value.trim() };
-      if (name.value.trim()) wish.name = name.value.trim();
-      return (await post("/cameras", wish)).name;
+      const request = { source: source.value.trim() };
+      if (name.value.trim()) request.name = name.value.trim();
+      return (await post("/cameras", request)).name;
     });
   });
   return one.element;
@@ -69,7 +69,7 @@ function address() {
 
 function file() {
   const field = h("input", { id: "file", type: "file", accept: "video/*", class: "hidden", tabindex: "-1", "aria-label": S.first.fileLabel });
-  const choose = button(S.first.choosing, () => field.click());
+  const choose = button(S.first.fileButton, () => field.click());
   const one = choice("file", "film", S.first.file, S.first.fileWords, choose, field);
   field.addEventListener("change", () => {
     const [chosen] = field.files;
@@ -80,7 +80,7 @@ function file() {
 }
 
 function show() {
-  const start = button(S.first.showing, () => one.attempt(async () => {
+  const start = button(S.first.showButton, () => one.attempt(async () => {
     const running = (await get("/cameras")).find((camera) => camera.name === S.first.simulated);
     return (running ?? (await post("/cameras", { source: SHOW, name: S.first.simulated }))).name;
   }));

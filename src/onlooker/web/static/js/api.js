@@ -1,11 +1,12 @@
-// Questions to the service. Every failure becomes a sentence; a missing token is asked for once.
+// Requests to the service. Every failure becomes an Error with a readable message; a missing token
+// is requested from the user once.
 
 import { emit } from "./bus.js";
 import { S } from "./strings.js";
 
 export const API = "/api/v1";
 
-/** The service answered, and the answer is no. */
+/** The service answered with an error status. */
 export class Refused extends Error {
   constructor(status, detail) {
     super(detail);
@@ -13,29 +14,29 @@ export class Refused extends Error {
   }
 }
 
-/** Nobody answered. */
+/** The service did not answer. */
 export class Lost extends Error {}
 
 let signIn = async () => false;
 
-/** Who asks for the token; true if it was given. */
+/** Set the function that requests the token from the user; it resolves to true if it was right. */
 export function askTokenWith(asker) {
   signIn = asker;
 }
 
 async function sentence(answer) {
   try {
-    const told = (await answer.json()).detail;
-    return typeof told === "string" && told ? told : S.errors.status(answer.status);
+    const detail = (await answer.json()).detail;
+    return typeof detail === "string" && detail ? detail : S.errors.status(answer.status);
   } catch {
     return S.errors.status(answer.status);
   }
 }
 
-/** What a transfer that failed, even halfway, means to the caller. */
+/** The error to throw for a transfer that failed, even halfway. */
 function lost(error, signal) {
   if (error.name === "AbortError" || error.name === "SyntaxError") return error;
-  if (!signal?.aborted) emit("unreachable"); // the caller's own time limit says nothing certain
+  if (!signal?.aborted) emit("unreachable"); // the caller's own timeout proves nothing
   return new Lost(S.errors.lost);
 }
 
@@ -63,22 +64,22 @@ export const post = (path, body, options) => ask("POST", path, { ...options, bod
 export const patch = (path, body, options) => ask("PATCH", path, { ...options, body });
 export const remove = (path, options) => ask("DELETE", path, options);
 
-/** A part of an address, made safe. */
+/** Escape a part of an address. */
 export const part = encodeURIComponent;
 
-/** ?a=1&b=2 of what is given; what is empty is left out. */
+/** A query string such as ?a=1&b=2; empty fields are omitted. */
 export function query(fields) {
   const given = Object.entries(fields).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   return given.length ? `?${new URLSearchParams(given)}` : "";
 }
 
-/** The address of a socket of the service. */
+/** The address of a WebSocket of the service. */
 export function socketAddress(path) {
   return `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}${API}${path}`;
 }
 
-/** Close it without a word from the browser, which complains of one that did not open yet. */
-export function hangUp(socket) {
+/** Close a socket. One that is not open yet is closed when it opens: browsers log a warning else. */
+export function closeSocket(socket) {
   if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
   else socket?.close();
 }

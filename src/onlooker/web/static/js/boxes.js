@@ -1,10 +1,10 @@
-// Boxes over a picture: real buttons, so that keys and screen readers reach every face.
+// Boxes over a picture. They are buttons, so that keyboard and screen reader reach every face.
 
 import { button, setAttribute, setText } from "./dom.js";
 import { S } from "./strings.js";
 import { longWords, nameOf, shortWords, stateOf } from "./words.js";
 
-const QUIET = 1000;
+const MIN_PAUSE = 1000;
 
 /** An overlay; choose(track) is called for a click. */
 export function overlay(layer, choose) {
@@ -14,7 +14,7 @@ export function overlay(layer, choose) {
     const label = document.createElement("span");
     label.className = "box-label";
     const box = button(label, () => choose(track), { class: "box", data: { track } });
-    box.told = { at: 0, key: "" };
+    box.described = { at: 0, key: "" };
     layer.append(box);
     return box;
   }
@@ -29,7 +29,7 @@ export function overlay(layer, choose) {
     box.classList.toggle("leftwards", left + width / 2 > 0.66 * frame.width);
   }
 
-  function tell(box, face) {
+  function describe(box, face) {
     const state = stateOf(face);
     if (box.dataset.state !== state) box.dataset.state = state;
     const name = nameOf(face);
@@ -37,9 +37,9 @@ export function overlay(layer, choose) {
     if (name === null) delete box.dataset.name;
     const key = `${state} ${name}`;
     const now = performance.now();
-    // Shares change with every frame; a reader that is told each time never stops talking.
-    if (key === box.told.key && now - box.told.at < QUIET) return;
-    box.told = { at: now, key };
+    // Shares change with every frame; a screen reader would read each change aloud.
+    if (key === box.described.key && now - box.described.at < MIN_PAUSE) return;
+    box.described = { at: now, key };
     setText(box.firstChild, shortWords(face));
     setAttribute(box, "aria-label", S.face.why(longWords(face)));
   }
@@ -52,14 +52,14 @@ export function overlay(layer, choose) {
   }
 
   return {
-    /** The faces of the frame that is shown now. */
+    /** Show the faces of the current frame. */
     show(faces, frame) {
       const here = new Set(faces.map((face) => face.track));
       for (const face of faces) {
         if (!boxes.has(face.track)) boxes.set(face.track, made(face.track));
         const box = boxes.get(face.track);
         place(box, face.answer.box, frame);
-        tell(box, face);
+        describe(box, face);
       }
       for (const [track, box] of [...boxes]) if (!here.has(track)) remove(track, box);
     },

@@ -1,31 +1,31 @@
-// A camera in this browser, or a video file it plays: frame by frame to the service, one at a
-// time. The frame that was sent stays on its canvas until its answer is drawn over it.
+// A camera of this browser, or a video file it plays, sent to the service one frame at a time. The
+// frame that was sent stays on its canvas until its boxes are drawn, so that they match.
 
-import { get, hangUp, part, socketAddress } from "./api.js";
+import { closeSocket, get, part, socketAddress } from "./api.js";
 import { emit } from "./bus.js";
 import { h } from "./dom.js";
-import { took } from "./latency.js";
+import { record } from "./latency.js";
 import { ensureSignedIn } from "./session.js";
 import { S } from "./strings.js";
 
 const WIDEST = 640;
 const HIGHEST = 480;
 const PAUSE = 40;
-const NOT_NOW = 1013;
+const TRY_LATER = 1013;
 const NAMES = 16;
 const ERRORS = {
   NotAllowedError: S.own.refused, SecurityError: S.own.refused, NotFoundError: S.own.none,
   OverconstrainedError: S.own.none, NotReadableError: S.own.inUse, AbortError: S.own.inUse,
 };
 
-/** Those that run in this tab, by name. They go on while other views are open. */
-export const guests = new Map();
+/** The cameras of this tab by name. They keep running while other views are open. */
+export const ownCameras = new Map();
 const stopped = new Map();
 
-/** Whether it was stopped here a moment ago: the service may list it a little longer. */
+/** Whether it was stopped within seconds: the service may still list it. */
 export const justStopped = (name) => performance.now() - (stopped.get(name) ?? -Infinity) < 5000;
 
-class Guest {
+class BrowserCamera {
   constructor(video, base, release) {
     Object.assign(this, { video, base, release, name: base, socket: null, ended: false, problem: "", failures: 0 });
     this.frame = h("canvas", {});
@@ -35,7 +35,7 @@ class Guest {
     video.addEventListener("ended", () => this.finish());
   }
 
-  /** Connect under a name that is free: another tab may have the first one. */
+  /** Connect under a free name: another tab may use the first one. */
   async open() {
     const taken = new Set((await get("/cameras")).map((camera) => camera.name));
     do {
@@ -44,10 +44,10 @@ class Guest {
     } while (taken.has(this.name) && this.attempt < NAMES);
     this.socket = new WebSocket(socketAddress(`/browser/${part(this.name)}`));
     this.socket.onopen = async () => {
-      guests.set(this.name, this);
+      ownCameras.set(this.name, this);
       this.problem = "";
-      emit("guests");
-      if (!this.video.ended) await this.video.play().catch(() => {}); // no frame then: none is sent
+      emit("ownCameras");
+      if (!this.video.ended) await this.video.play().catch(() => {}); // without a frame, none is sent
       this.send();
     };
     this.socket.onmessage = ({ data }) => this.answered(JSON.parse(data));
@@ -68,7 +68,7 @@ class Guest {
     frame.toBlob((jpeg) => jpeg && socket.readyState === WebSocket.OPEN && socket.send(jpeg), "image/jpeg", 0.88);
   }
 
-  /** Wait until the video shows something that was not sent yet. */
+  /** Wait until the video shows a frame that was not sent yet. */
   newFrame() {
     const { video } = this;
     if (video.currentTime !== this.stamp) return Promise.resolve();
@@ -85,41 +85,41 @@ class Guest {
     const milliseconds = performance.now() - this.taken;
     this.failures = 0;
     if (result.faces) {
-      took(milliseconds);
+      record(milliseconds);
       this.show?.(result, this.frame, { milliseconds });
-      if (this.video.ended) emit("guests"); // the words over the last picture come back
+      if (this.video.ended) emit("ownCameras"); // shows the note over the last picture again
       else this.problem = "";
     } else {
       this.problem = result.detail ?? "";
-      emit("guests");
+      emit("ownCameras");
     }
     setTimeout(() => this.send(), Math.max(0, PAUSE - milliseconds));
   }
 
   lost(code) {
     this.socket = null;
-    guests.delete(this.name);
+    ownCameras.delete(this.name);
     if (this.ended) return;
-    this.video.pause(); // a video file goes on from here once the service is back
+    this.video.pause(); // a video file continues here once the service is back
     this.failures += 1;
-    if (code !== NOT_NOW) this.attempt = 0; // the service went away, and the name is free again
+    if (code !== TRY_LATER) this.attempt = 0; // after a loss of the service the first name is free again
     this.problem = S.live.reconnecting;
     if (this.attempt >= NAMES) {
       this.problem = S.own.taken;
       this.stop();
-      emit("trouble", new Error(S.own.taken));
+      emit("error", new Error(S.own.taken));
       return;
     }
-    guests.set(this.name, this);
-    emit("guests");
-    const wait = code === NOT_NOW ? 200 : Math.min(8000, 300 * 2 ** this.failures);
+    ownCameras.set(this.name, this);
+    emit("ownCameras");
+    const wait = code === TRY_LATER ? 200 : Math.min(8000, 300 * 2 ** this.failures);
     setTimeout(() => this.ended || this.open().catch(() => this.lost(0)), wait);
   }
 
-  /** A video is over: its camera goes, its last picture stays until it is stopped. */
+  /** The video has ended: its last picture stays until the user stops it. */
   finish() {
     this.problem = S.own.ended;
-    emit("guests");
+    emit("ownCameras");
   }
 
   async again() {
@@ -127,17 +127,17 @@ class Guest {
     this.stamp = undefined;
     await this.video.play();
     this.send();
-    emit("guests");
+    emit("ownCameras");
   }
 
   stop() {
     this.ended = true;
-    guests.delete(this.name);
+    ownCameras.delete(this.name);
     stopped.set(this.name, performance.now());
-    hangUp(this.socket);
+    closeSocket(this.socket);
     this.video.pause();
     this.release();
-    emit("guests");
+    emit("ownCameras");
   }
 }
 
@@ -147,25 +147,25 @@ function player() {
   return video;
 }
 
-async function begin(guest) {
+async function begin(camera) {
   try {
-    await guest.open();
+    await camera.open();
   } catch (error) {
-    guest.stop();
+    camera.stop();
     throw error;
   }
-  return guest;
+  return camera;
 }
 
-/** The camera of this computer. Throws a sentence. */
+/** Start the camera of this computer. Throws an Error with a readable message. */
 export async function useCamera() {
   await ensureSignedIn();
   if (!navigator.mediaDevices?.getUserMedia) throw new Error(S.own.insecure);
   let stream;
   const video = player();
   try {
-    const wish = { width: { ideal: WIDEST }, height: { ideal: HIGHEST }, frameRate: { ideal: 30 } };
-    stream = await navigator.mediaDevices.getUserMedia({ video: wish, audio: false });
+    const constraints = { width: { ideal: WIDEST }, height: { ideal: HIGHEST }, frameRate: { ideal: 30 } };
+    stream = await navigator.mediaDevices.getUserMedia({ video: constraints, audio: false });
     video.srcObject = stream;
     await video.play();
   } catch (error) {
@@ -176,16 +176,16 @@ export async function useCamera() {
     for (const track of stream.getTracks()) track.stop();
     video.srcObject = null;
   };
-  const guest = new Guest(video, S.own.name, release);
-  // Unplugged while it runs.
+  const camera = new BrowserCamera(video, S.own.name, release);
+  // The camera was disconnected while running.
   stream.getVideoTracks()[0]?.addEventListener("ended", () => {
-    guest.stop();
-    emit("trouble", new Error(S.own.none));
+    camera.stop();
+    emit("error", new Error(S.own.none));
   });
-  return begin(guest);
+  return begin(camera);
 }
 
-/** A video file: this browser plays it, the file itself is not sent. Throws a sentence. */
+/** Play a video file and send its frames. Throws an Error with a readable message. */
 export async function useFile(file) {
   await ensureSignedIn();
   const video = player();
@@ -198,20 +198,20 @@ export async function useFile(file) {
   try {
     video.src = address;
     await video.play();
-    video.pause(); // until the service listens: a short video could end before
+    video.pause(); // until the service is connected: a short video could end before
   } catch (error) {
     release();
     throw new Error(S.own.badVideo, { cause: error });
   }
-  return begin(new Guest(video, fileName(file.name), release));
+  return begin(new BrowserCamera(video, fileName(file.name), release));
 }
 
-/** A camera's name may hold letters, digits, spaces and . _ - */
+/** A valid camera name from a file name: letters, digits, spaces and . _ - */
 function fileName(name) {
   const plain = name.replace(/\.[^.]*$/, "").replace(/[^\p{L}\p{N}_. -]/gu, "").replace(/^[^\p{L}\p{N}_]+/u, "").slice(0, 40).trim();
   return plain || S.own.fileName;
 }
 
 addEventListener("pagehide", () => {
-  for (const guest of [...guests.values()]) hangUp(guest.socket);
+  for (const camera of [...ownCameras.values()]) closeSocket(camera.socket);
 });

@@ -1,24 +1,25 @@
-// Who says what to whom: news inside the page, and work that repeats while a view is open.
+// Events between the modules of the page, and work that repeats while a view is open.
 
 const RETRY = 5000;
-const news = new EventTarget();
+const target = new EventTarget();
 
-/** Tell everybody. */
+/** Send an event to all listeners. */
 export function emit(name, detail = null) {
-  news.dispatchEvent(new CustomEvent(name, { detail }));
+  target.dispatchEvent(new CustomEvent(name, { detail }));
 }
 
-/** Listen until the signal says enough. */
+/** Listen until the signal aborts. */
 export function on(name, listener, signal) {
-  news.addEventListener(name, (event) => listener(event.detail), { signal });
+  target.addEventListener(name, (event) => listener(event.detail), { signal });
 }
 
-/** Do it now and then again so many milliseconds after it was done; not while nobody looks. */
+/** Run act now and again so many milliseconds after it finished; not while the tab is hidden. The
+ * returned function runs it at once. */
 export function every(milliseconds, act, signal) {
   let timer = 0;
   let again = false;
   let busy = false;
-  async function turn() {
+  async function run() {
     clearTimeout(timer);
     if (signal?.aborted) return;
     if (busy) {
@@ -29,21 +30,21 @@ export function every(milliseconds, act, signal) {
     try {
       if (!document.hidden) await act();
     } catch (error) {
-      if (error.name !== "AbortError") emit("trouble", error);
+      if (error.name !== "AbortError") emit("error", error);
     } finally {
       busy = false;
     }
     if (signal?.aborted) return;
-    timer = setTimeout(turn, again ? 0 : milliseconds);
+    timer = setTimeout(run, again ? 0 : milliseconds);
     again = false;
   }
   signal?.addEventListener("abort", () => clearTimeout(timer), { once: true });
-  document.addEventListener("visibilitychange", () => !document.hidden && turn(), { signal });
-  turn();
-  return turn;
+  document.addEventListener("visibilitychange", () => !document.hidden && run(), { signal });
+  run();
+  return run;
 }
 
-/** Do it until it succeeds once: again after a while, and as soon as the service is back. */
+/** Run act until it succeeds once: again after RETRY, and as soon as the service is back. */
 export function untilDone(act, signal) {
   const done = new AbortController();
   const either = signal ? AbortSignal.any([signal, done.signal]) : done.signal;
@@ -54,8 +55,8 @@ export function untilDone(act, signal) {
   on("back", again, either);
 }
 
-/** The same function, called at most once in so many milliseconds; the last call counts. */
-export function seldom(milliseconds, act, signal) {
+/** The same function, run at most once in so many milliseconds; the last call is never lost. */
+export function throttle(milliseconds, act, signal) {
   let timer = 0;
   let next = 0;
   signal?.addEventListener("abort", () => clearTimeout(timer), { once: true });

@@ -1,15 +1,15 @@
-// The card of a stranger: faces to choose from, a name to give, or to be left alone.
+// The card of a stranger: faces to choose, a name field, and a button to ignore them.
 
 import { pictureOf, post } from "./api.js";
 import { ago } from "./clock.js";
 import { button, face, h, setText } from "./dom.js";
 import { nameForm } from "./naming.js";
 import { S } from "./strings.js";
-import { changed, complain } from "./undo.js";
+import { changed, showError } from "./undo.js";
 
 const cards = new WeakMap();
 
-/** The element of a card; gone() is called when it was named, ignored or dismissed. */
+/** The element of a card; gone() is called after it was named, ignored or dismissed. */
 export function stranger(card, { gone, level = 2 }) {
   const faces = h("div", { class: "card-faces", role: "group", "aria-label": S.strangers.faces });
   const chosen = h("p", { class: "quiet small chosen" });
@@ -24,55 +24,55 @@ export function stranger(card, { gone, level = 2 }) {
     faces,
     h("div", { class: "card-foot" }, h("div", { class: "card-words" }, chosen, times), naming.form),
   );
-  cards.set(element, { card, gone, faces, chosen, count, times, naming, leave, dead: false, version: "" });
+  cards.set(element, { card, gone, faces, chosen, count, times, naming, leave, expired: false, version: "" });
   update(element, card);
   return element;
 }
 
-/** New numbers for a card. Pictures stay as they are while somebody chooses among them. */
+/** Update a card. Its pictures do not change while the user chooses among them. */
 export function update(element, card) {
-  const own = cards.get(element);
-  own.card = card;
-  setText(own.count, S.strangers.seen(card.count));
-  setText(own.times, `${S.strangers.first(ago(card.first.time), card.first.camera)} · ${S.strangers.last(ago(card.last.time), card.last.camera)}`);
+  const entry = cards.get(element);
+  entry.card = card;
+  setText(entry.count, S.strangers.seen(card.count));
+  setText(entry.times, `${S.strangers.first(ago(card.first.time), card.first.camera)} · ${S.strangers.last(ago(card.last.time), card.last.camera)}`);
   const busy = element.contains(document.activeElement) && document.activeElement !== element;
-  const pressed = own.faces.querySelector("[aria-pressed=true]");
-  const pictures = card.faces.length > 0 && own.faces.childElementCount !== card.faces.length;
-  if (own.version === "" || ((pictures || stale(own)) && !busy && !pressed)) drawFaces(own);
+  const pressed = entry.faces.querySelector("[aria-pressed=true]");
+  const pictures = card.faces.length > 0 && entry.faces.childElementCount !== card.faces.length;
+  if (entry.version === "" || ((pictures || stale(entry)) && !busy && !pressed)) drawFaces(entry);
 }
 
-const stale = (own) => own.drawn !== own.card.count && performance.now() - own.at > 10000;
+const stale = (entry) => entry.drawn !== entry.card.count && performance.now() - entry.at > 10000;
 
-function drawFaces(own) {
-  const { card, faces } = own;
-  own.version = own.drawn = card.count;
-  own.at = performance.now();
+function drawFaces(entry) {
+  const { card, faces } = entry;
+  entry.version = entry.drawn = card.count;
+  entry.at = performance.now();
   const buttons = card.faces.map((key, number) => {
-    const toggle = button(face(pictureOf.card(card.card, key), ""), () => press(own, toggle), {
+    const toggle = button(face(pictureOf.card(card.card, key), ""), () => press(entry, toggle), {
       class: "face-toggle", "aria-pressed": "false", "aria-label": S.strangers.face(number + 1), data: { face: number, key },
     });
     return toggle;
   });
   faces.replaceChildren(...(buttons.length ? buttons : [h("p", { class: "quiet small" }, S.strangers.noPicture)]));
-  tellChosen(own);
+  showChosen(entry);
 }
 
-function press(own, toggle) {
+function press(entry, toggle) {
   toggle.setAttribute("aria-pressed", String(toggle.getAttribute("aria-pressed") !== "true"));
-  tellChosen(own);
+  showChosen(entry);
 }
 
-const chosenOf = (own) => [...own.faces.querySelectorAll("[aria-pressed=true]")].map((one) => one.dataset.key);
+const chosenOf = (entry) => [...entry.faces.querySelectorAll("[aria-pressed=true]")].map((one) => one.dataset.key);
 
-function tellChosen(own) {
-  setText(own.chosen, own.card.faces.length ? S.strangers.chosen(chosenOf(own).length) : "");
+function showChosen(entry) {
+  setText(entry.chosen, entry.card.faces.length ? S.strangers.chosen(chosenOf(entry).length) : "");
 }
 
 async function named(element, name) {
-  const own = cards.get(element);
-  const faces = chosenOf(own);
+  const entry = cards.get(element);
+  const faces = chosenOf(entry);
   try {
-    const met = await post(`/strangers/${own.card.card}/name`, faces.length ? { name, faces } : { name });
+    const met = await post(`/strangers/${entry.card.card}/name`, faces.length ? { name, faces } : { name });
     leave(element);
     changed(S.strangers.named(met.person.name, met.taught), met.undo);
   } catch (error) {
@@ -82,30 +82,30 @@ async function named(element, name) {
   }
 }
 
-/** Ignore, or take that back. */
+/** Ignore the stranger, or show an ignored one again. */
 export async function ignored(element) {
-  const own = cards.get(element);
-  const number = own.card.card;
-  const back = own.card.hidden;
+  const entry = cards.get(element);
+  const number = entry.card.card;
+  const back = entry.card.hidden;
   try {
     await post(`/strangers/${number}/${back ? "show" : "ignore"}`);
     leave(element);
     changed(back ? S.strangers.shown : S.strangers.ignored, () => post(`/strangers/${number}/${back ? "ignore" : "show"}`));
   } catch (error) {
     if (error.status === 404) expire(element);
-    else complain(error);
+    else showError(error);
   }
 }
 
-/** The card is not there any more, and somebody was about to use it: say so, keep what they typed. */
+/** The card no longer exists while the user is using it: show that, and leave what was typed. */
 export function expire(element) {
-  const own = cards.get(element);
-  if (own.dead) return;
-  own.dead = true;
+  const entry = cards.get(element);
+  if (entry.expired) return;
+  entry.expired = true;
   element.dataset.gone = "yes";
-  own.naming.trouble.textContent = S.strangers.gone;
+  entry.naming.errorText.textContent = S.strangers.gone;
   for (const one of element.querySelectorAll("button, input")) one.disabled = true;
-  own.leave.replaceWith(button(S.strangers.dismiss, () => leave(element), { class: "small" }));
+  entry.leave.replaceWith(button(S.strangers.dismiss, () => leave(element), { class: "small" }));
 }
 
 function leave(element) {
@@ -116,14 +116,14 @@ function leave(element) {
   gone();
 }
 
-/** Whether somebody is busy with it: then it does not vanish under their hands. */
+/** Whether the user is working on the card: then it is not removed. */
 export function inUse(element) {
-  const own = cards.get(element);
-  return own.naming.field.value !== "" || chosenOf(own).length > 0 || (element.contains(document.activeElement) && document.activeElement !== element);
+  const entry = cards.get(element);
+  return entry.naming.field.value !== "" || chosenOf(entry).length > 0 || (element.contains(document.activeElement) && document.activeElement !== element);
 }
 
-/** Put the cursor where the name goes. */
+/** Focus the name field. */
 export const focusName = (element) => cards.get(element).naming.field.focus();
 
-/** Choose or unchoose the face of a number. */
+/** Toggle the face with this number. */
 export const pressFace = (element, number) => element.querySelector(`[data-face="${number}"]`)?.click();

@@ -1,4 +1,4 @@
-// A small chart of bars: drawn with attributes only, so that no style has to be allowed.
+// A small bar chart in SVG. It uses attributes only: the policy of the page forbids inline styles.
 
 import { h } from "./dom.js";
 import { S } from "./strings.js";
@@ -15,7 +15,7 @@ function shape(kind, attributes) {
 
 const short = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
-/** Counts from one moment to another. */
+/** A chart of counts between two times. */
 export function barChart({ from, to, counts }) {
   const most = Math.max(1, ...counts);
   const total = counts.reduce((sum, count) => sum + count, 0);

@@ -1,4 +1,4 @@
-// Times as the server has them: the clock of this browser may be off by a day.
+// Times by the server's clock, because the clock of this browser may be wrong.
 
 import { S } from "./strings.js";
 
@@ -13,12 +13,12 @@ const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-dig
 
 let ahead = 0;
 
-/** The server said what time it is. */
+/** Set the clock from the time of the server. */
 export function setClock(time) {
   ahead = time - Date.now() / 1000;
 }
 
-/** Seconds since 1970, by the server. */
+/** Seconds since 1970 by the server's clock. */
 export const now = () => Date.now() / 1000 + ahead;
 
 /** "3 minutes ago" */
@@ -35,10 +35,10 @@ export function span(seconds) {
   return S.time.span[unit](Math.floor(seconds / length));
 }
 
-/** A moment in full, in this browser's time zone. */
+/** Date and time in this browser's time zone. */
 export const moment = (time) => day.format(new Date(1000 * time));
 
-/** The time of day of this very moment. */
+/** The current time of day. */
 export const timeOfDay = () => clock.format(new Date(1000 * now()));
 
 const SIZES = ["B", "KB", "MB", "GB", "TB"];

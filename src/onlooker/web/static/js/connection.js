@@ -1,41 +1,41 @@
-// Is the service there? A stream of events, a pulse beside it, and a banner while it is not.
+// The connection to the service: a stream of events, regular probes, and a banner while it is lost.
 
-import { emit, on, seldom } from "./bus.js";
+import { emit, on, throttle } from "./bus.js";
 import { timeOfDay } from "./clock.js";
 import { button, h, setText } from "./dom.js";
 import { refreshSession, streamAddress } from "./session.js";
 import { S } from "./strings.js";
 
-const PULSE = 5000;
-const LONGEST = 8000;
-const PATIENCE = 4000;
+const INTERVAL = 5000;
+const MAX_PAUSE = 8000;
+const TIMEOUT = 4000;
 const SETTLED = 2000;
 const KINDS = ["observe", "teach", "unteach", "drop", "forget", "merge", "rename", "undo"];
 
-const words = h("p", {});
-const again = button(S.connection.now, () => pulse(), { class: "accent" });
-const bar = h("div", { id: "banner", role: "status" }, h("div", { class: "banner", hidden: true }, words, again));
+const text = h("p", {});
+const again = button(S.connection.now, () => probe(), { class: "accent" });
+const bar = h("div", { id: "banner", role: "status" }, h("div", { class: "banner", hidden: true }, text, again));
 const banner = bar.firstChild;
 
 let stream = null;
 let timer = 0;
 let failures = 0;
 let slow = 0;
-let heard = new Set();
+let heardKinds = new Set();
 let running = false;
-let opened = 0; // when the stream was
-let missed = false; // whether something could not be read since the last pulse that succeeded
+let opened = 0; // when the stream was opened
+let missed = false; // whether a request failed since the last successful probe
 
-/** Where the state of the connection is told. */
+/** The element that shows the state of the connection. */
 export const bannerElement = () => bar;
 
-const tell = seldom(400, () => {
-  const kinds = heard;
-  heard = new Set();
+const emitChanged = throttle(400, () => {
+  const kinds = heardKinds;
+  heardKinds = new Set();
   emit("changed", { kinds });
 });
 
-const announce = seldom(1000, () => {
+const announce = throttle(1000, () => {
   emit("back");
   emit("changed", { kinds: new Set(["back"]) });
 });
@@ -46,15 +46,15 @@ function listen() {
   opened = performance.now();
   for (const kind of KINDS) {
     stream.addEventListener(kind, () => {
-      heard.add(kind);
-      tell();
+      heardKinds.add(kind);
+      emitChanged();
     });
   }
   stream.onerror = () => {
     stop();
     missed = true;
-    // A stream that fails as soon as it is opened waits for the next pulse: no tight loop.
-    if (performance.now() - opened > SETTLED) pulse();
+    // A stream that fails at once is opened again by the next regular probe, not in a tight loop.
+    if (performance.now() - opened > SETTLED) probe();
   };
 }
 
@@ -63,9 +63,9 @@ function stop() {
   stream = null;
 }
 
-function lost() {
+function disconnected() {
   if (failures === 0) {
-    setText(words, S.connection.lost(timeOfDay()));
+    setText(text, S.connection.lost(timeOfDay()));
     banner.className = "banner lost";
     again.hidden = banner.hidden = false;
     document.documentElement.dataset.connection = "lost";
@@ -74,11 +74,11 @@ function lost() {
   failures += 1;
 }
 
-function found() {
+function connected() {
   document.documentElement.dataset.connection = "well";
   if (failures > 0) {
-    setText(words, S.connection.back);
-    banner.className = "banner healed";
+    setText(text, S.connection.back);
+    banner.className = "banner restored";
     again.hidden = true;
     setTimeout(() => {
       banner.hidden = failures === 0;
@@ -86,44 +86,44 @@ function found() {
     failures = 0;
     missed = true;
   }
-  // Also after a loss so short that no pulse failed: some request did.
+  // Also after a loss so short that no probe failed, because some request did.
   if (missed) announce();
   missed = false;
   listen();
 }
 
-async function pulse() {
+async function probe() {
   if (running) return;
   running = true;
   clearTimeout(timer);
-  const patience = AbortSignal.timeout(PATIENCE);
+  const timeout = AbortSignal.timeout(TIMEOUT);
   try {
-    await refreshSession(patience);
+    await refreshSession(timeout);
     slow = 0;
-    found();
+    connected();
   } catch {
-    // One late answer is a busy machine; two in a row, or a refusal, is nobody there.
-    slow = patience.aborted ? slow + 1 : 0;
-    if (slow !== 1) lost();
+    // One late answer may be a busy machine; two in a row, or a refused connection, is a loss.
+    slow = timeout.aborted ? slow + 1 : 0;
+    if (slow !== 1) disconnected();
   } finally {
     running = false;
   }
-  timer = setTimeout(pulse, failures ? Math.min(LONGEST, 500 * 2 ** failures) : slow ? 0 : PULSE);
+  timer = setTimeout(probe, failures ? Math.min(MAX_PAUSE, 500 * 2 ** failures) : slow ? 0 : INTERVAL);
 }
 
-/** From now on. Resolves after the first look. */
+/** Start. Resolves after the first probe. */
 export async function connect() {
   on("unreachable", () => {
     missed = true;
-    if (failures === 0) pulse();
+    if (failures === 0) probe();
   });
   document.addEventListener("visibilitychange", () => {
-    // A browser gives six connections to all its tabs together: hidden ones leave theirs.
+    // Browsers allow six connections to a host for all tabs together, so hidden tabs close theirs.
     if (document.hidden) stop();
-    else pulse();
+    else probe();
   });
   window.addEventListener("pagehide", stop);
-  window.addEventListener("pageshow", (event) => event.persisted && pulse());
-  window.addEventListener("online", pulse);
-  await pulse();
+  window.addEventListener("pageshow", (event) => event.persisted && probe());
+  window.addEventListener("online", probe);
+  await probe();
 }

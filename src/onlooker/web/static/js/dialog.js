@@ -1,4 +1,4 @@
-// Dialogs: the browser's own element, which keeps the focus inside and closes on Escape.
+// Dialogs: the browser's own element, which traps the focus and closes on Escape.
 
 import { button, h } from "./dom.js";
 import { icon } from "./icons.js";
@@ -6,8 +6,8 @@ import { S } from "./strings.js";
 
 let count = 0;
 
-/** Open a dialog; `closed` is settled with what close was given. Where nothing has the focus
- * afterwards (a box whose face has left), the content gets it. */
+/** Open a dialog; `closed` resolves to the argument of close. If the element that opened it no
+ * longer exists (a box whose face has left), the main content gets the focus afterwards. */
 export function openDialog({ title, body, view, wide = false }) {
   count += 1;
   const heading = h("h2", { id: `dialog-${count}`, tabindex: "-1" }, title);
@@ -59,12 +59,12 @@ export async function confirmed({ title, words, yes, danger = false }) {
   return (await dialog.closed) === true;
 }
 
-/** A form in a dialog. send may throw: its sentence is shown, and the form stays. */
+/** A form in a dialog. If send throws, its message is shown and the form stays open. */
 export async function askForm({ title, intro, fields, yes, send }) {
-  const trouble = h("p", { class: "trouble", role: "alert" });
+  const errorText = h("p", { class: "error", role: "alert" });
   const agree = h("button", { class: "primary" }, yes);
   const actions = h("div", { class: "actions" }, agree, button(S.cancel, () => dialog.close()));
-  const form = h("form", { class: "stack", novalidate: true }, intro, fields, trouble, actions);
+  const form = h("form", { class: "stack", novalidate: true }, intro, fields, errorText, actions);
   const dialog = openDialog({ title, body: form });
   form.querySelector("input, select")?.focus();
   form.addEventListener("submit", async (event) => {
@@ -73,7 +73,7 @@ export async function askForm({ title, intro, fields, yes, send }) {
     try {
       dialog.close(await send(dialog));
     } catch (error) {
-      trouble.textContent = error.message;
+      errorText.textContent = error.message;
       form.querySelector("input, select")?.focus();
     } finally {
       agree.disabled = false;

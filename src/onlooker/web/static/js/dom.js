@@ -1,8 +1,8 @@
-// Elements without markup: whatever people type is text here, never HTML.
+// Elements without markup: what users type is always text, never HTML.
 
 const PLAIN = new Set(["class", "on", "data"]);
 
-/** An element: h("p", {class: "quiet"}, "text"). null, undefined and false are left out. */
+/** An element: h("p", {class: "quiet"}, "text"). null, undefined and false are omitted. */
 export function h(kind, given = {}, ...children) {
   const made = document.createElement(kind);
   if (given.class) made.className = given.class;
@@ -23,7 +23,7 @@ export function button(text, click, given = {}) {
   return h("button", { type: "button", ...given, on: { click, ...given.on } }, text);
 }
 
-/** Change the text only if it differs: a screen reader is not told the same again. */
+/** Change the text only if it differs, so that screen readers do not repeat it. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
@@ -33,7 +33,7 @@ export function setAttribute(node, name, value) {
   if (node.getAttribute(name) !== value) node.setAttribute(name, value);
 }
 
-/** A picture of a face; what cannot be shown becomes a quiet placeholder. */
+/** A picture of a face; one that fails to load is hidden, and its space stays. */
 export function face(source, words, given = {}) {
   const picture = h("img", { alt: words, loading: "lazy", decoding: "async", width: 96, height: 96, ...given });
   picture.addEventListener("error", () => picture.classList.add("broken"));
@@ -42,7 +42,7 @@ export function face(source, words, given = {}) {
   return picture;
 }
 
-/** Make the children of a list those of the items, in order; elements are kept by key. */
+/** Make the children of an element match the items, in order; elements are reused by key. */
 export function reconcile(parent, items, keyOf, make, update) {
   const there = new Map([...parent.children].map((one) => [one.dataset.key, one]));
   let before = parent.firstElementChild;
@@ -61,7 +61,7 @@ export function reconcile(parent, items, keyOf, make, update) {
   for (const gone of there.values()) gone.remove();
 }
 
-/** The color that a CSS variable stands for right now, as canvas understands it. */
+/** The current color of a CSS variable, in a form that canvas accepts. */
 export function color(variable) {
   const probe = h("span", { hidden: true });
   probe.style.color = `var(${variable})`;

@@ -1,7 +1,7 @@
-// Events: who was seen and what changed, newest first, a page at a time however many there are.
+// Events: who was seen and what changed, newest first, one page at a time.
 
 import { API, get, query } from "./api.js";
-import { every, on, seldom } from "./bus.js";
+import { every, on, throttle } from "./bus.js";
 import { ago, moment } from "./clock.js";
 import { button, h, setText } from "./dom.js";
 import { emptyState, heading } from "./router.js";
@@ -39,12 +39,12 @@ export function eventsView(page, { signal }) {
   const body = h("tbody", {});
   const table = h("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": S.views.events }, h("table", {}, h("thead", {}, head), body));
   const empty = emptyState(S.events.empty, S.events.emptyWords);
-  const leaf = (to) => {
+  const showPage = (to) => {
     turn(to);
     scrollTo(0, 0);
   };
-  const newest = button(S.events.newest, () => leaf(null));
-  const older = button(S.events.older, () => leaf(last));
+  const newest = button(S.events.newest, () => showPage(null));
+  const older = button(S.events.older, () => showPage(last));
   const news = h("p", { class: "quiet small", role: "status" });
   const paging = h("nav", { class: "paging", "aria-label": S.events.paging }, newest, older, news);
   page.append(
@@ -57,7 +57,7 @@ export function eventsView(page, { signal }) {
   let last = null;
   let offered = false;
   let shown = false;
-  // Nothing is known before the first answer, not even that there is nothing.
+  // Before the first answer it is not known whether there are any.
   empty.hidden = table.hidden = paging.hidden = true;
 
   const filter = () => ({ camera: camera.value, ...(which === "events" ? { kind: kind.value } : { name: name.value }) });
@@ -84,8 +84,8 @@ export function eventsView(page, { signal }) {
     table.dataset.rows = rows.length;
   }
 
-  // What is shown is what was chosen, once that could be read: until then it is tried again.
-  const look = every(RETRY, async () => {
+  // Repeats until the chosen page could be read.
+  const refresh = every(RETRY, async () => {
     if (!offered) await offer();
     if (shown) return;
     shown = true;
@@ -102,7 +102,7 @@ export function eventsView(page, { signal }) {
   }
   function reload() {
     shown = false;
-    look();
+    refresh();
   }
 
   function turn(to) {
@@ -117,8 +117,8 @@ export function eventsView(page, { signal }) {
     turn(null);
   }
   for (const one of [kind, camera, name]) one.element.addEventListener("change", () => turn(null));
-  // The first page follows what happens; an older one stays as it is, and says that there is more.
-  on("changed", seldom(2500, () => {
+  // The first page updates itself; an older one stays, with a note that there are new events.
+  on("changed", throttle(2500, () => {
     if (document.hidden) return;
     if (!shown || (before === null && !table.contains(document.activeElement))) reload();
     else setText(news, S.events.follow);

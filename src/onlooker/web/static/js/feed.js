@@ -1,13 +1,13 @@
-// Pictures and results of a camera of the service, pair by pair; reconnects by itself.
+// Pictures and results of a camera of the service, received in pairs; reconnects by itself.
 
-import { hangUp, part, socketAddress } from "./api.js";
+import { closeSocket, part, socketAddress } from "./api.js";
 import { on } from "./bus.js";
 
-const GONE = 4404;
-const LONGEST = 8000;
+const NOT_FOUND = 4404;
+const MAX_PAUSE = 8000;
 
-/** show(result, bitmap) for the newest pair; told("lost" | "gone" | "open") when that changes. */
-export function watch(camera, { show, told, signal }) {
+/** Calls show(result, bitmap) for the newest pair, and onState("lost" | "gone" | "open"). */
+export function watch(camera, { show, onState, signal }) {
   let socket = null;
   let result = null;
   let next = null;
@@ -20,13 +20,13 @@ export function watch(camera, { show, told, signal }) {
     drawing = true;
     while (next && !signal.aborted) {
       const [what, jpeg] = next;
-      next = null; // while one is decoded, only the newest of the others is kept
+      next = null; // pairs that arrive while one is decoded replace each other
       try {
         const bitmap = await createImageBitmap(jpeg);
         if (!signal.aborted) show(what, bitmap);
         bitmap.close();
       } catch {
-        // a picture that cannot be read is left out
+        // a picture that cannot be decoded is skipped
       }
     }
     drawing = false;
@@ -48,19 +48,19 @@ export function watch(camera, { show, told, signal }) {
       const message = JSON.parse(data);
       result = message.faces ? message : null;
     };
-    socket.onopen = () => told("open");
+    socket.onopen = () => onState("open");
     socket.onclose = ({ code }) => {
       if (signal.aborted || document.hidden) return;
-      told(code === GONE ? "gone" : "lost");
+      onState(code === NOT_FOUND ? "gone" : "lost");
       failures += 1;
-      timer = setTimeout(open, Math.min(LONGEST, 300 * 2 ** failures));
+      timer = setTimeout(open, Math.min(MAX_PAUSE, 300 * 2 ** failures));
     };
   }
 
   function close() {
     clearTimeout(timer);
     if (socket) socket.onclose = socket.onmessage = null;
-    hangUp(socket);
+    closeSocket(socket);
     socket = null;
   }
 

@@ -5,6 +5,6 @@
     const theme = localStorage.getItem("onlooker.theme");
     if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
   } catch {
-    // storage may be forbidden; then the system decides
+    // storage may be forbidden; then the theme of the system is used
   }
 })();

@@ -1,4 +1,4 @@
-// Health: how fast, how full, how long things are kept, and what this page measured itself.
+// Health: problems, speed, memory and disk, retention, and what this page measured itself.
 
 import { get } from "./api.js";
 import { every, on } from "./bus.js";
@@ -8,7 +8,7 @@ import { latency } from "./latency.js";
 import { heading } from "./router.js";
 import { session, signIn, signOut } from "./session.js";
 import { S } from "./strings.js";
-import { complain } from "./undo.js";
+import { showError } from "./undo.js";
 
 const T = S.health;
 const STAGES = ["detect", "features", "learn", "whole"];
@@ -21,22 +21,22 @@ export function healthView(page, { signal }) {
   const lists = h("div", { class: "health-lists" });
   const fresh = h("p", { class: "quiet small" });
   page.append(heading(S.views.health, T.lead, fresh), state, cameras, lists);
-  let told = "";
+  let shownState = "";
   let signedIn = session.signed_in;
-  const look = every(2000, async () => {
+  const refresh = every(2000, async () => {
     const [health, list] = await Promise.all([get("/health", { signal }), get("/cameras", { signal })]);
     const now = JSON.stringify([health.status, health.read_only, health.problems, health.cameras_failing]);
-    if (now !== told) state.replaceChildren(...status(health));
-    told = now;
+    if (now !== shownState) state.replaceChildren(...status(health));
+    shownState = now;
     state.dataset.status = health.status;
     table(cameras, merged(health, list));
     const used = lists.contains(document.activeElement);
     if (!used || signedIn !== session.signed_in) lists.replaceChildren(...groups(health));
-    if (used && signedIn !== session.signed_in) lists.querySelector("[data-door]").focus();
+    if (used && signedIn !== session.signed_in) lists.querySelector("[data-session]").focus();
     signedIn = session.signed_in;
     setText(fresh, T.fresh(timeOfDay()));
   }, signal);
-  on("changed", ({ kinds }) => kinds.has("session") && look(), signal);
+  on("changed", ({ kinds }) => kinds.has("session") && refresh(), signal);
 }
 
 function status(health) {
@@ -46,7 +46,7 @@ function status(health) {
   return [h("h2", {}, h("span", { class: "dot", data: { state: well ? "well" : "lost" } }), well ? T.ok : T.degraded), words];
 }
 
-/** What the health says of a camera, beside what the list of cameras says. */
+/** The list of cameras, with the measurements of each from the health report. */
 function merged(health, list) {
   const measured = health.cameras ?? [];
   const of = (name) => (Array.isArray(measured) ? measured.find((one) => one.name === name) : measured[name]) ?? {};
@@ -82,7 +82,7 @@ const hours = (value) => (Number.isFinite(value) ? span(value * HOUR) : T.none);
 function groups(health) {
   const { disk = {}, retention = {}, versions = {} } = health;
   const measured = latency();
-  const door = session.signed_in ? button(T.signOut, () => signOut().catch(complain), { class: "small", data: { door: "out" } }) : button(T.signIn, () => void signIn(), { class: "small", data: { door: "in" } });
+  const signing = session.signed_in ? button(T.signOut, () => signOut().catch(showError), { class: "small", data: { session: "out" } }) : button(T.signIn, () => void signIn(), { class: "small", data: { session: "in" } });
   return [
     group(T.learner, [
       [T.vertices, Number.isFinite(health.vertices) ? T.of(health.vertices, health.max_vertices) : T.none],
@@ -106,7 +106,7 @@ function groups(health) {
       [T.latency, measured ? S.live.latency(measured.p50) : T.none, "latency-p50"],
       [T.latency95, measured ? S.live.latency(measured.p95) : T.none, "latency-p95"],
       [T.pageFrames, measured ? count(measured.frames) : T.none],
-      [T.signedIn, h("span", {}, session.signed_in ? T.yes : T.no, " ", door)],
+      [T.signedIn, h("span", {}, session.signed_in ? T.yes : T.no, " ", signing)],
     ]),
   ];
 }

@@ -1,8 +1,8 @@
-// Small pictures, drawn with strokes; they are decoration, the words stand beside them.
+// Icons drawn with strokes. They are decoration only: there is always a text beside them.
 
 const SPACE = "http://www.w3.org/2000/svg";
 const PATHS = {
-  eye: "M2 12c3-5 6.3-7.5 10-7.500S19 7 22 12c-3 5-6.3 7.5-10 7.500S5 17 2 12Z M12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6Z",
+  live: "M2 12c3-5 6.3-7.5 10-7.500S19 7 22 12c-3 5-6.3 7.5-10 7.500S5 17 2 12Z M12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6Z",
   stranger: "M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8Z M4.5 20.500c.8-4 3.7-6 7.5-6s6.7 2 7.5 6",
   people: "M9 5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7Z M2.5 19.500c.6-3.5 3-5.2 6.5-5.200s5.9 1.7 6.5 5.2 M15.5 5.300a3.4 3.4 0 0 1 0 6.4 M17.8 14.700c2.1.7 3.3 2.3 3.7 4.8",
   map: "M6 6.500l6 4M18 5.500l-6 5M12 10.500l-4.5 8M12 10.500l6.5 6.5 M6 4.500a2 2 0 1 0 0 4 2 2 0 0 0 0-4Z M18.5 3.500a2 2 0 1 0 0 4 2 2 0 0 0 0-4Z M12 8.500a2 2 0 1 0 0 4 2 2 0 0 0 0-4Z M7.5 16.500a2 2 0 1 0 0 4 2 2 0 0 0 0-4Z M18.5 15.500a2 2 0 1 0 0 4 2 2 0 0 0 0-4Z",

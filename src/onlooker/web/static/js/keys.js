@@ -1,16 +1,16 @@
-// Shortcuts of one key: only where no text is typed, and only while they are wanted.
+// Single-key shortcuts: inactive while text is typed, and users can switch them off.
 
 import { openDialog } from "./dialog.js";
 import { h } from "./dom.js";
-import { keep, kept } from "./kept.js";
+import { readSetting, writeSetting } from "./settings.js";
 import { S } from "./strings.js";
 
 const TYPING = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]";
 
-/** Whether one-key shortcuts are wanted. */
-export const wanted = () => kept("keys") !== "off";
+/** Whether shortcuts are switched on. */
+export const wanted = () => readSetting("keys") !== "off";
 
-/** Listen for keys until the signal says enough: {j: act, "?": act}. */
+/** Listen for keys until the signal aborts: {j: act, "?": act}. */
 export function shortcuts(keys, signal) {
   document.addEventListener(
     "keydown",
@@ -25,11 +25,11 @@ export function shortcuts(keys, signal) {
   );
 }
 
-/** What the keys do. */
+/** Show what the keys do. */
 export function keyHelp() {
   const box = h("input", { type: "checkbox", id: "keys-on" });
   box.checked = wanted();
-  box.addEventListener("change", () => keep("keys", box.checked ? null : "off"));
+  box.addEventListener("change", () => writeSetting("keys", box.checked ? null : "off"));
   const rows = S.keys.rows.map(([key, words]) => h("div", {}, h("dt", {}, h("kbd", {}, key)), h("dd", {}, words)));
   openDialog({
     title: S.keys.title,

@@ -1,18 +1,18 @@
-// From taking a frame in the browser to its answer: the last few hundred, and what is usual.
+// Time from taking a frame in the browser to its answer: statistics of the last few hundred.
 
-const KEPT = 300;
+const LIMIT = 300;
 const times = [];
 let count = 0;
 
-/** A frame took so many milliseconds. */
-export function took(milliseconds) {
+/** Record the milliseconds of one frame. */
+export function record(milliseconds) {
   count += 1;
   times.push(milliseconds);
-  if (times.length > KEPT) times.shift();
+  if (times.length > LIMIT) times.shift();
   if (count % 10 === 1) publish();
 }
 
-/** The middle and the slowest 5 %, in milliseconds; null before the first frame. */
+/** Median and 95th percentile in milliseconds; null before the first frame. */
 export function latency() {
   if (!times.length) return null;
   const sorted = [...times].sort((one, other) => one - other);

@@ -1,8 +1,8 @@
-// Live: every camera with its boxes, what was learned, and the question who that was.
+// Live: every camera with its boxes, how much was learned, and the most seen stranger to name.
 
 import { get, part, remove } from "./api.js";
-import { guests, justStopped } from "./browser_camera.js";
-import { every, on, seldom } from "./bus.js";
+import { justStopped, ownCameras } from "./browser_camera.js";
+import { every, on, throttle } from "./bus.js";
 import { stranger, update } from "./card.js";
 import { button, h, reconcile, setText } from "./dom.js";
 import { watch } from "./feed.js";
@@ -10,7 +10,7 @@ import { emptyState, heading } from "./router.js";
 import { S } from "./strings.js";
 import { counter, refreshSummary, summary } from "./summary.js";
 import { tile } from "./tile.js";
-import { complain } from "./undo.js";
+import { showError } from "./undo.js";
 
 const STATES = ["known", "unsure", "nobody", "poor"];
 
@@ -22,60 +22,60 @@ export function liveView(page, { signal }) {
   const aside = h("div", { class: "live-side" }, learned(signal), question(signal), legend());
   page.append(heading(S.views.live, S.live.lead), h("div", { class: "live" }, h("div", {}, tiles, empty), aside));
 
-  const lives = new Map();
+  const entries = new Map();
   function made(camera) {
     const abort = new AbortController();
-    const one = tile(camera.name, { removal: removal(camera, look), signal: abort.signal });
-    lives.set(one.element, { one, abort, own: camera.own });
+    const one = tile(camera.name, { removal: removal(camera, refresh), signal: abort.signal });
+    entries.set(one.element, { one, abort, own: camera.own });
     signal.addEventListener("abort", () => abort.abort(), { once: true, signal: abort.signal });
-    if (!camera.own) watch(camera.name, { show: one.show, told: (how) => how !== "open" && one.note(S.live.reconnecting), signal: abort.signal });
+    if (!camera.own) watch(camera.name, { show: one.show, onState: (how) => how !== "open" && one.note(S.live.reconnecting), signal: abort.signal });
     return one.element;
   }
   function shown(element, camera) {
-    const { one } = lives.get(element);
+    const { one } = entries.get(element);
     if (camera.own) {
-      camera.guest.show = one.show;
-      one.note(camera.guest.problem);
-      element.querySelector("[data-again]").hidden = !camera.guest.video.ended;
+      camera.source.show = one.show;
+      one.note(camera.source.problem);
+      element.querySelector("[data-again]").hidden = !camera.source.video.ended;
     } else if (camera.problem) one.note(camera.problem);
     one.state(camera.state, S.live.states[camera.state] ?? camera.state);
   }
   let cameras = [];
   function draw() {
-    const own = [...guests.values()].map((guest) => ({ name: guest.name, own: true, guest, state: "watching", key: `own ${guest.name}` }));
-    const others = cameras.filter((camera) => !guests.has(camera.name) && !justStopped(camera.name)).map((camera) => ({ ...camera, key: camera.name }));
+    const own = [...ownCameras.values()].map((source) => ({ name: source.name, own: true, source, state: "watching", key: `own ${source.name}` }));
+    const others = cameras.filter((camera) => !ownCameras.has(camera.name) && !justStopped(camera.name)).map((camera) => ({ ...camera, key: camera.name }));
     const all = [...own, ...others];
     reconcile(tiles, all, (camera) => camera.key, made, shown);
     tiles.dataset.count = all.length;
     empty.hidden = all.length > 0;
-    for (const [element, { abort }] of [...lives]) {
+    for (const [element, { abort }] of [...entries]) {
       if (element.isConnected) continue;
       abort.abort();
-      lives.delete(element);
+      entries.delete(element);
     }
   }
-  const look = every(3000, async () => {
+  const refresh = every(3000, async () => {
     cameras = await get("/cameras", { signal });
     draw();
   }, signal);
-  on("guests", draw, signal);
+  on("ownCameras", draw, signal);
   signal.addEventListener("abort", () => {
-    for (const guest of guests.values()) guest.show = null;
+    for (const source of ownCameras.values()) source.show = null;
   }, { once: true });
 }
 
-function removal(camera, look) {
+function removal(camera, refresh) {
   if (camera.own) {
-    const { guest } = camera;
-    const again = button(S.live.again, () => guest.again().catch(complain), { class: "small", data: { again: "" }, hidden: true });
-    return [again, button(S.live.stop, () => guest.stop(), { class: "plain small", "aria-label": S.live.stopLabel(camera.name) })];
+    const { source } = camera;
+    const again = button(S.live.again, () => source.again().catch(showError), { class: "small", data: { again: "" }, hidden: true });
+    return [again, button(S.live.stop, () => source.stop(), { class: "plain small", "aria-label": S.live.stopLabel(camera.name) })];
   }
   if (camera.address === "a browser") return [];
-  const act = () => remove(`/cameras/${part(camera.name)}`).then(look, complain);
+  const act = () => remove(`/cameras/${part(camera.name)}`).then(refresh, showError);
   return [button(S.live.remove, act, { class: "plain small", "aria-label": S.live.removeLabel(camera.name) })];
 }
 
-/** How much it taught itself, counting up. */
+/** How many unlabeled faces were learned, counting up. */
 function learned(signal) {
   const count = counter();
   const before = h("p", { class: "learned-words" }, S.live.learnedFrom);
@@ -93,19 +93,19 @@ function learned(signal) {
   return h("section", { class: "panel learned", "aria-label": S.views.learned, data: { learned: "" } }, before, h("p", { class: "learned-count" }, count.element), words, knows);
 }
 
-/** The stranger who was seen most, with the question. */
+/** The card of the most seen stranger. */
 function question(signal) {
   const place = h("div", {});
   const more = h("a", { href: "#/strangers", class: "small" }, S.live.allStrangers);
   const section = h("section", { class: "panel question", hidden: true, "aria-labelledby": "who" }, h("div", { class: "panel-head" }, h("h2", { id: "who" }, S.live.who), more), place);
-  async function look() {
-    if (place.firstElementChild?.contains(document.activeElement) || place.querySelector("[aria-pressed=true]")) return; // somebody is busy with it
+  async function refresh() {
+    if (place.firstElementChild?.contains(document.activeElement) || place.querySelector("[aria-pressed=true]")) return; // the user is working on it
     const cards = (await get("/strangers", { signal })).filter((card) => card.faces.length > 0).slice(0, 1);
     section.hidden = !cards.length;
     reconcile(place, cards, (card) => card.card, (card) => stranger(card, { level: 3, gone: again, signal }), update);
   }
-  const again = every(5000, look, signal);
-  on("changed", seldom(3000, again, signal), signal);
+  const again = every(5000, refresh, signal);
+  on("changed", throttle(3000, again, signal), signal);
   return section;
 }
 

@@ -1,8 +1,8 @@
-// Begin: the shell, the connection, the views.
+// Start: the shell, the connection, the views.
 
 import { addView } from "./add.js";
 import { get, Lost } from "./api.js";
-import { guests } from "./browser_camera.js";
+import { ownCameras } from "./browser_camera.js";
 import { on } from "./bus.js";
 import { connect } from "./connection.js";
 import { eventsView } from "./events.js";
@@ -17,9 +17,9 @@ import { buildShell } from "./shell.js";
 import { sitesView } from "./sites.js";
 import { strangersView } from "./strangers.js";
 import { startSummary } from "./summary.js";
-import { complain, undoLast } from "./undo.js";
+import { showError, undoLast } from "./undo.js";
 
-performance.setResourceTimingBufferSize(100); // the browser keeps a line for every request otherwise
+performance.setResourceTimingBufferSize(100); // browsers record more requests otherwise, which takes memory
 buildShell();
 // All views are loaded with the page: a browser remembers a module that failed to load, so a view
 // first needed while the service is away could not be loaded again without reloading the page.
@@ -31,20 +31,20 @@ for (const [name, view] of Object.entries(VIEWS)) route(name, view);
 retryPictures();
 shortcuts({ u: () => void undoLast(), "?": keyHelp });
 
-const told = new Map();
-on("trouble", (error) => {
-  // The banner tells of a loss; and what fails with every turn is told once in a while.
-  const before = told.get(error.message) ?? -Infinity;
+const shownAt = new Map();
+on("error", (error) => {
+  // The banner already shows a loss, and an error that repeats is shown at most once a minute.
+  const before = shownAt.get(error.message) ?? -Infinity;
   if (error instanceof Lost || performance.now() - before < 60000) return;
-  if (told.size > 20) told.clear();
-  told.set(error.message, performance.now());
-  complain(error);
+  if (shownAt.size > 20) shownAt.clear();
+  shownAt.set(error.message, performance.now());
+  showError(error);
 });
 await connect();
 startSummary();
 if (!location.hash) {
   const cameras = await get("/cameras", { quiet: true }).catch(() => [null]);
-  if (!cameras.length && !guests.size) history.replaceState(null, "", "#/add");
+  if (!cameras.length && !ownCameras.size) history.replaceState(null, "", "#/add");
 }
 startRouter();
 document.documentElement.dataset.ready = "yes";

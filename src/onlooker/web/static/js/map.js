@@ -1,14 +1,14 @@
-// Map: all that is known, as a graph that grows while you look. The picture of the method.
+// Map: the similarity graph of all stored faces, updated while it is open.
 
 import { get, pictureOf } from "./api.js";
-import { every, on, seldom } from "./bus.js";
+import { every, on, throttle } from "./bus.js";
 import { button, color, face, h, setText } from "./dom.js";
-import { camera } from "./map_camera.js";
+import { viewport } from "./map_viewport.js";
 import { Painter } from "./map_draw.js";
 import { Layout } from "./map_layout.js";
 import { Portraits } from "./map_portraits.js";
 import { mapTable } from "./map_table.js";
-import { looks } from "./palette.js";
+import { stylesOf } from "./palette.js";
 import { emptyState, heading } from "./router.js";
 import { session } from "./session.js";
 import { S } from "./strings.js";
@@ -16,16 +16,16 @@ import { counter, summary } from "./summary.js";
 import { mayMove } from "./theme.js";
 import { openVertex } from "./why.js";
 
-const AHEAD = 120; // steps before the first picture, so that it does not begin as a heap
-const STEPS = 400; // all of them, for whoever wants nothing to move
-const layout = new Layout(); // places outlive the view
+const AHEAD = 120; // layout steps before the first picture, so that the vertices do not start in one heap
+const STEPS = 400; // all layout steps at once for users who prefer reduced motion
+const layout = new Layout(); // shared by all visits of the view, so that places do not change
 let tag = null;
 let graph = { vertices: [], links: [] };
 
 /** Fill the page. */
 export function mapView(page, { signal }) {
   const canvas = h("canvas", { class: "map-canvas", tabindex: "0", role: "application", "aria-describedby": "map-help" });
-  const said = h("p", { class: "hidden", role: "status" });
+  const announcement = h("p", { class: "hidden", role: "status" });
   const tip = h("div", { class: "map-tip", hidden: true, "aria-hidden": "true" });
   const legend = h("ul", { class: "map-legend" });
   const count = counter();
@@ -37,40 +37,40 @@ export function mapView(page, { signal }) {
   const table = mapTable(signal);
   const help = h("p", { class: "quiet small", id: "map-help" }, S.map.help);
   const waiting = emptyState(S.map.loading, "");
-  page.append(heading(S.views.map, S.map.lead), waiting, stage, empty, said, help, table.element);
+  page.append(heading(S.views.map, S.map.lead), waiting, stage, empty, announcement, help, table.element);
   stage.hidden = help.hidden = table.element.hidden = true;
   empty.hidden = true;
 
-  let look = new Map();
+  let styles = new Map();
   let active = null;
-  let paper = "";
-  let ink = "";
+  let backgroundColor = "";
+  let textColor = "";
   let frame = 0;
   const pulses = new Map();
-  const painter = new Painter(canvas, new Portraits(() => wake(), signal));
-  const view = camera(canvas, layout, wake, signal);
+  const painter = new Painter(canvas, new Portraits(() => requestPaint(), signal));
+  const view = viewport(canvas, layout, requestPaint, signal);
 
   function paint(now) {
     frame = 0;
     if (signal.aborted || stage.hidden) return;
     if (layout.moving) layout.tick();
     const moved = view.follow();
-    painter.draw({ graph, layout, look, view: view.at, active, pulses, paper, ink, now });
+    painter.draw({ graph, layout, styles, view: view.at, active, pulses, backgroundColor, textColor, now });
     for (const [vertex, since] of pulses) if (now - since > 1300) pulses.delete(vertex);
     placeTip();
     canvas.dataset.painted = Number(canvas.dataset.painted ?? 0) + 1;
-    if (layout.moving || moved || pulses.size) wake();
+    if (layout.moving || moved || pulses.size) requestPaint();
   }
-  function wake() {
+  function requestPaint() {
     frame ||= requestAnimationFrame(paint);
   }
 
-  function dress() {
-    paper = color("--paper");
-    ink = color("--ink");
+  function applyColors() {
+    backgroundColor = color("--background");
+    textColor = color("--text");
     const names = [...new Set(graph.vertices.map((vertex) => vertex.name).filter((name) => name !== null))];
-    look = looks(names, isDark(paper));
-    painter.prepare(graph, look);
+    styles = stylesOf(names, isDark(backgroundColor));
+    painter.prepare(graph, styles);
     legend.replaceChildren(
       h("li", {}, h("span", { class: "key ringed" }), S.map.legendLabeled),
       h("li", {}, h("span", { class: "key" }), S.map.legendLearned),
@@ -78,10 +78,10 @@ export function mapView(page, { signal }) {
     );
     canvas.setAttribute("aria-label", S.map.label(graph.vertices.length, names.length));
     canvas.dataset.vertices = graph.vertices.length;
-    wake();
+    requestPaint();
   }
 
-  function take(found) {
+  function update(found) {
     const before = new Map(graph.vertices.map((vertex) => [vertex.vertex, vertex.examples]));
     const was = active === null ? null : graph.vertices[active]?.vertex;
     const first = !layout.ids;
@@ -90,7 +90,7 @@ export function mapView(page, { signal }) {
     empty.hidden = found.vertices.length > 0;
     graph = found;
     if (canvas.clientHeight) layout.aspect = canvas.clientWidth / canvas.clientHeight;
-    layout.take(graph.vertices, graph.links);
+    layout.update(graph.vertices, graph.links);
     const ahead = mayMove() ? (first ? AHEAD : 0) : STEPS;
     for (let step = 0; step < ahead && layout.moving; step += 1) layout.tick();
     if (before.size && mayMove()) {
@@ -100,7 +100,7 @@ export function mapView(page, { signal }) {
     if (active === -1) active = null;
     painter.portraits.keepOnly(new Set(graph.vertices.filter((vertex) => vertex.labeled).map((vertex) => vertex.vertex)));
     table.show(graph);
-    dress();
+    applyColors();
     view.measure({ jump: first });
   }
 
@@ -113,9 +113,9 @@ export function mapView(page, { signal }) {
       const words = S.map.vertex(vertex.name, vertex.labeled, vertex.examples);
       tip.replaceChildren(vertex.picture ? face(pictureOf.vertex(vertex.vertex), "", { loading: "eager" }) : h("span", { class: "no-face" }), h("strong", {}, vertex.name ?? S.nobody), h("span", { class: "small" }, words.slice(words.indexOf(",") + 2)));
       canvas.dataset.active = vertex.vertex;
-      if (speak) setText(said, words);
+      if (speak) setText(announcement, words);
     } else delete canvas.dataset.active;
-    wake();
+    requestPaint();
   }
   function placeTip() {
     if (active === null || active >= layout.count) return;
@@ -136,8 +136,8 @@ export function mapView(page, { signal }) {
     ask();
   });
   canvas.addEventListener("keydown", (event) => {
-    const ways = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    if (ways[event.key]) choose(active === null ? view.middle() : view.towards(active, ways[event.key]), { speak: true });
+    const directions = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+    if (directions[event.key]) choose(active === null ? view.middle() : view.towards(active, directions[event.key]), { speak: true });
     else if (event.key === "Enter" || event.key === " ") ask();
     else if (event.key === "+" || event.key === "=") view.zoomBy(1.3);
     else if (event.key === "-") view.zoomBy(1 / 1.3);
@@ -151,39 +151,39 @@ export function mapView(page, { signal }) {
     const found = await get("/map", { signal, headers: tag !== null && canvas.dataset.vertices ? { "if-none-match": `"${tag}"` } : {} });
     if (found === undefined || (found.sequence === tag && canvas.dataset.vertices)) return;
     tag = found.sequence;
-    take(found);
+    update(found);
   }, signal);
-  on("changed", seldom(1200, again, signal), signal);
-  on("theme", dress, signal);
+  on("changed", throttle(1200, again, signal), signal);
+  on("theme", applyColors, signal);
   const tell = () => count.set(summary.learned);
   on("summary", tell, signal);
   tell();
-  recall();
-  if (graph.vertices.length) take(graph);
-  signal.addEventListener("abort", remember, { once: true });
-  addEventListener("pagehide", remember, { signal });
+  restorePlaces();
+  if (graph.vertices.length) update(graph);
+  signal.addEventListener("abort", savePlaces, { once: true });
+  addEventListener("pagehide", savePlaces, { signal });
 }
 
-const isDark = (paper) => (paper.match(/\d+/g) ?? [255]).slice(0, 3).every((part) => Number(part) < 128);
+const isDark = (backgroundColor) => (backgroundColor.match(/\d+/g) ?? [255]).slice(0, 3).every((part) => Number(part) < 128);
 
-/** Places live as long as the tab: a reload shows the same picture. */
-function remember() {
-  layout.keep();
+/** Save the places for this tab, so that a reload shows the same picture. */
+function savePlaces() {
+  layout.savePlaces();
   if (!layout.places.size) return;
   const places = [...layout.places].map(([id, [x, y]]) => [id, Math.round(x), Math.round(y)]);
   try {
     sessionStorage.setItem("onlooker.map", JSON.stringify({ store: session.store, places }));
   } catch {
-    // then the layout is made anew
+    // then the layout is computed again
   }
 }
 
-function recall() {
+function restorePlaces() {
   if (layout.ids) return;
   try {
     const { store, places } = JSON.parse(sessionStorage.getItem("onlooker.map") ?? "{}");
     if (store && store === session.store) layout.places = new Map(places.map(([id, x, y]) => [id, [x, y]]));
   } catch {
-    // what is there is not ours
+    // what is stored there was not written by this page
   }
 }

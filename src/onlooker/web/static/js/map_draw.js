@@ -1,6 +1,6 @@
-// The map on a canvas: a soft ground, lines, dots, faces of the labeled ones, names above.
+// The map on a canvas: background, connections, dots, pictures of the labeled faces, names.
 
-import { Ground, writeNames } from "./map_ground.js";
+import { Background, writeNames } from "./map_background.js";
 
 const LEVELS = 4;
 const MANY = 600;
@@ -11,10 +11,10 @@ export class Painter {
     this.canvas = canvas;
     this.context = canvas.getContext("2d");
     this.portraits = portraits;
-    this.ground = new Ground();
+    this.background = new Background();
   }
 
-  /** Everything, once. scene: {graph, layout, look, view, active, pulses, paper, ink, now} */
+  /** Draw one frame. scene: {graph, layout, styles, view, active, pulses, backgroundColor, textColor, now} */
   draw(scene) {
     const { canvas, context } = this;
     const scale = canvas.width / canvas.clientWidth || 1;
@@ -22,7 +22,7 @@ export class Painter {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, canvas.width, canvas.height);
     this.near = scene.active === null ? null : neighbours(scene);
-    this.ground.draw(scene, canvas, context);
+    this.background.draw(scene, canvas, context);
     context.setTransform(scale * zoom, 0, 0, scale * zoom, canvas.width / 2 - scale * zoom * x, canvas.height / 2 - scale * zoom * y);
     this.hair = 1 / (scale * zoom);
     this.lines(scene);
@@ -30,25 +30,25 @@ export class Painter {
     writeNames(context, scene);
   }
 
-  /** What does not change from frame to frame: lines of one color and about one strength are
-   * one stroke. */
-  prepare(graph, look) {
+  /** Precompute what does not change between frames: connections of one color and about one
+   * strength are drawn as one stroke. */
+  prepare(graph, styles) {
     const strokes = new Map();
     for (const [i, j, w] of graph.links) {
-      const one = look.get(graph.vertices[i].name).color;
-      const color = one === look.get(graph.vertices[j].name).color ? one : look.get(null).color;
+      const one = styles.get(graph.vertices[i].name).color;
+      const color = one === styles.get(graph.vertices[j].name).color ? one : styles.get(null).color;
       const level = Math.min(LEVELS - 1, Math.floor(w * LEVELS));
       const key = `${color} ${level}`;
       if (!strokes.has(key)) strokes.set(key, { color, strength: (level + 1) / LEVELS, ends: [] });
       strokes.get(key).ends.push([i, j]);
     }
     this.strokes = [...strokes.values()];
-    this.ground.prepare(graph);
+    this.background.prepare(graph);
   }
 
   lines({ graph, layout, view, active }) {
     for (const { color, strength, ends } of this.strokes) {
-      // One pixel of the screen is drawn many times faster than anything wider.
+      // Strokes of one screen pixel are drawn many times faster than wider ones.
       const width = graph.links.length > MANY ? this.hair : (0.6 + 1.2 * strength) / Math.sqrt(view.zoom);
       const alpha = 0.14 + 0.5 * strength ** 1.5;
       this.stroke(layout, ends, color, active === null ? alpha : 0.05, width);
@@ -72,13 +72,13 @@ export class Painter {
     context.stroke();
   }
 
-  /** Plain dots of a color in one go; those with more to show one by one, above them. */
+  /** Draw plain dots of one color together, then labeled, active and lettered ones above them. */
   dots(scene) {
-    const { graph, layout, look, view, active, pulses, paper, now } = scene;
+    const { graph, layout, styles, view, active, pulses, backgroundColor, now } = scene;
     const plain = new Map();
     const special = [];
     graph.vertices.forEach((vertex, at) => {
-      const { color, fill, initial } = look.get(vertex.name);
+      const { color, fill, initial } = styles.get(vertex.name);
       const lettered = initial && layout.size[at] * view.zoom > READABLE;
       if (vertex.labeled || at === active || fill !== "solid" || lettered) special.push(at);
       else {
@@ -91,7 +91,7 @@ export class Painter {
     });
     for (const { color, faded, places } of plain.values()) {
       this.context.globalAlpha = faded ? 0.22 : 1;
-      this.discs(layout, places, 1.5, paper);
+      this.discs(layout, places, 1.5, backgroundColor);
       this.discs(layout, places, 0, color);
     }
     this.context.globalAlpha = 1;
@@ -111,10 +111,10 @@ export class Painter {
     context.fill();
   }
 
-  dot({ graph, layout, look, view, active, pulses, paper, ink, now }, at) {
+  dot({ graph, layout, styles, view, active, pulses, backgroundColor, textColor, now }, at) {
     const { context } = this;
     const vertex = graph.vertices[at];
-    const { color, fill, initial } = look.get(vertex.name);
+    const { color, fill, initial } = styles.get(vertex.name);
     const x = layout.x[at];
     const y = layout.y[at];
     const size = vertex.labeled ? Math.max(15, layout.size[at]) : layout.size[at];
@@ -127,20 +127,20 @@ export class Painter {
       context.fillStyle = style;
       context.fill();
     };
-    disc(size + 1.5, paper);
+    disc(size + 1.5, backgroundColor);
     disc(size, color);
-    if (fill === "hollow") disc(size * 0.62, paper);
+    if (fill === "hollow") disc(size * 0.62, backgroundColor);
     if (fill === "half") {
       context.beginPath();
       context.arc(x, y, size * 0.78, 0, Math.PI);
-      context.fillStyle = paper;
+      context.fillStyle = backgroundColor;
       context.fill();
     }
     const portrait = vertex.labeled && vertex.picture ? this.portraits.of(vertex.vertex) : null;
     if (portrait) context.drawImage(portrait, x - size + 1, y - size + 1, 2 * size - 2, 2 * size - 2);
-    else if (initial && size * view.zoom > READABLE) this.letter(initial, x, y, size, fill === "solid" ? paper : ink);
+    else if (initial && size * view.zoom > READABLE) this.letter(initial, x, y, size, fill === "solid" ? backgroundColor : textColor);
     if (vertex.labeled) this.ring(x, y, size + 3.2, color, 2.2);
-    if (at === active) this.ring(x, y, size + (vertex.labeled ? 7 : 4), ink, 1.8 / view.zoom + 0.6);
+    if (at === active) this.ring(x, y, size + (vertex.labeled ? 7 : 4), textColor, 1.8 / view.zoom + 0.6);
     context.globalAlpha = 1;
   }
 
@@ -162,7 +162,7 @@ export class Painter {
     context.stroke();
   }
 
-  /** A ring that widens where something was learned a moment ago. */
+  /** A widening ring where something was just learned. */
   pulse(since, now, x, y, size, color) {
     if (since === undefined) return;
     const age = (now - since) / 1200;

@@ -1,5 +1,5 @@
-// Where the vertices go: alike ones pull, all push, everybody is drawn to the middle. The same
-// graph gets the same picture, and what has a place keeps it while others come.
+// A force-directed layout: similar vertices attract, all repel, and all are attracted to the
+// middle. It is deterministic, and vertices that have a place start there when others are added.
 
 const REACH = 150;
 const PUSH = 800;
@@ -10,7 +10,7 @@ const COOLING = 0.98;
 const COLD = 0.004;
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
 
-/** How large a vertex is drawn that stands for so many examples; among many others, smaller. */
+/** Radius of a vertex that represents so many examples; smaller if there are many vertices. */
 const radiusOf = (examples, count) => Math.min(1, Math.max(0.55, Math.sqrt(110 / count))) * (4 + 2.1 * Math.log2(1 + examples));
 
 export class Layout {
@@ -29,9 +29,9 @@ export class Layout {
     this.count = count;
   }
 
-  /** Take a graph; new vertices begin beside their strongest neighbour that has a place. */
-  take(vertices, links) {
-    this.keep();
+  /** Set the graph; new vertices start beside their most similar neighbour that has a place. */
+  update(vertices, links) {
+    this.savePlaces();
     const old = this.places;
     this.resize(vertices.length);
     this.links = links;
@@ -55,7 +55,7 @@ export class Layout {
         const near = best[at] < 0 ? null : old.get(vertices[best[at]].vertex);
         const angle = (near ? vertex.vertex : turn) * GOLDEN;
         const away = near ? 6 : 9 * Math.sqrt(turn + 0.5);
-        const [x, y] = near ?? home(group);
+        const [x, y] = near ?? startOf(group);
         this.x[at] = x + away * Math.cos(angle);
         this.y[at] = y + away * Math.sin(angle);
       }
@@ -67,11 +67,11 @@ export class Layout {
     this.ids = vertices.map((vertex) => vertex.vertex);
     const all = fresh === vertices.length;
     if (fresh || vertices.length !== old.size) this.heat = Math.max(this.heat, all ? 1 : 0.25);
-    this.keep();
+    this.savePlaces();
   }
 
-  /** Remember where everything is, by the numbers of the vertices. */
-  keep() {
+  /** Save the place of each vertex by its number. */
+  savePlaces() {
     if (!this.ids) return;
     this.places = new Map(this.ids.map((id, at) => [id, [this.x[at], this.y[at]]]));
   }
@@ -80,7 +80,7 @@ export class Layout {
     return this.heat > COLD;
   }
 
-  /** One step; cheaper than all pairs, as only near ones push. */
+  /** One step. Only near vertices repel each other, which is cheaper than all pairs. */
   tick() {
     const { x, y, dx, dy, count, heat, aspect } = this;
     dx.fill(0);
@@ -163,8 +163,8 @@ export class Layout {
   }
 }
 
-/** Where the vertices of a name begin: on a sunflower, so that names do not meet at first. */
-function home(group) {
+/** Where the vertices of a name start: names are placed on a spiral, apart from each other. */
+function startOf(group) {
   const away = 120 * Math.sqrt(group + 0.3);
   return [away * Math.cos(group * GOLDEN), away * Math.sin(group * GOLDEN)];
 }

@@ -1,12 +1,12 @@
-// Faces of the labeled vertices, round and small, a bounded number of them.
+// Small round pictures of the labeled vertices; their number is bounded.
 
 import { pictureOf } from "./api.js";
 import { on } from "./bus.js";
 
 const FACE = 72;
-const KEPT = 96;
+const LIMIT = 96;
 
-/** ready() is called whenever one more can be drawn. */
+/** ready() is called whenever another picture can be drawn. */
 export class Portraits {
   constructor(ready, signal) {
     this.ready = ready;
@@ -17,7 +17,7 @@ export class Portraits {
 
   of(vertex) {
     if (this.known.has(vertex)) return this.known.get(vertex);
-    if (this.known.size >= KEPT) return null;
+    if (this.known.size >= LIMIT) return null;
     this.known.set(vertex, null);
     const image = new Image();
     image.onload = () => {

@@ -1,4 +1,4 @@
-// The map for whoever cannot see it: the same graph as a table, made only when it is opened.
+// The map as a table, for users who cannot see the drawing; filled only when it is opened.
 
 import { button, h, reconcile, setText } from "./dom.js";
 import { S } from "./strings.js";

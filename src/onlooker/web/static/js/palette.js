@@ -1,12 +1,12 @@
-// A look for every name: eight colors that people with any eyes can tell apart, three fills, and
-// the first letter. Never the color alone.
+// A style for every name: eight colors that remain distinct with color blindness, three fills and
+// the first letter, so that names never differ by color alone.
 
 const LIGHT = ["#0072b2", "#c2470a", "#00795a", "#a23e83", "#8a6100", "#5b4bc4", "#8c4a2f", "#4a5568"];
 const DARK = ["#5ab8f0", "#ff9257", "#33d0a3", "#e792c8", "#f0c452", "#b3a4ff", "#dba480", "#c3cbd9"];
 export const FILLS = ["solid", "hollow", "half"];
 
 /** name -> {color, fill, initial}, in the order given; null is nobody. */
-export function looks(names, dark) {
+export function stylesOf(names, dark) {
   const colors = dark ? DARK : LIGHT;
   const given = new Map();
   names.forEach((name, at) => {

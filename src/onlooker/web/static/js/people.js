@@ -1,7 +1,7 @@
 // People: everybody who has a name, with their faces.
 
 import { get, pictureOf } from "./api.js";
-import { every, on, seldom } from "./bus.js";
+import { every, on, throttle } from "./bus.js";
 import { face, h, reconcile, setText } from "./dom.js";
 import { personView } from "./person.js";
 import { emptyState, heading } from "./router.js";
@@ -9,7 +9,7 @@ import { S } from "./strings.js";
 
 const FACES = 4;
 
-/** Everybody, or one of them if the address says so. */
+/** All people, or one of them if the address has an argument. */
 export function peopleView(page, { signal, argument }) {
   if (argument) return personView(page, { signal, person: argument });
   const filter = h("input", { id: "filter", type: "search", autocomplete: "off", placeholder: S.people.filter, "aria-label": S.people.filter });
@@ -47,17 +47,17 @@ export function peopleView(page, { signal, argument }) {
     montage.replaceChildren(...(vertices.length ? vertices.map((vertex) => face(pictureOf.vertex(vertex), "")) : [h("span", { class: "initial" }, [...person.name][0])]));
   }
   filter.addEventListener("input", draw);
-  const look = every(8000, async () => {
+  const refresh = every(8000, async () => {
     people = await get("/people", { signal });
-    draw(); // the faces may take a moment longer
+    draw(); // the pictures need a slower request
     faces = bestFaces(await get("/map", { signal }));
     draw();
   }, signal);
-  on("changed", seldom(4000, look, signal), signal);
+  on("changed", throttle(4000, refresh, signal), signal);
 }
 
-/** Of each name a few vertices with pictures: the labeled first, then those seen most. One answer
- * of the service has them all, however many people there are. */
+/** A few vertices with pictures of each name: labeled ones first, then the most seen. They come
+ * from one request for all people, not from one for each. */
 function bestFaces({ vertices }) {
   const best = new Map();
   const ranked = vertices.filter((one) => one.name !== null && one.picture).sort((one, other) => other.labeled - one.labeled || (one.labeled ? one.vertex - other.vertex : other.examples - one.examples));

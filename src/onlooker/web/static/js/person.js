@@ -1,13 +1,13 @@
-// One person: faces, history, and everything that can be done with a name.
+// One person: faces, history, and rename, merge, export and forget.
 
 import { API, get, patch, pictureOf, post, remove } from "./api.js";
-import { every, on, seldom, untilDone } from "./bus.js";
+import { every, on, throttle, untilDone } from "./bus.js";
 import { barChart } from "./chart.js";
 import { askForm, confirmed, openDialog } from "./dialog.js";
 import { button, face, h, reconcile, setText } from "./dom.js";
 import { emptyState, go, heading } from "./router.js";
 import { S } from "./strings.js";
-import { changed, complain } from "./undo.js";
+import { changed, showError } from "./undo.js";
 import { openVertex } from "./why.js";
 
 const SHOWN = 48;
@@ -27,7 +27,7 @@ export function personView(page, { signal: open, person: id }) {
 function fillPage(page, { open, id, back, head, person }) {
   const over = new AbortController();
   const signal = AbortSignal.any([open, over.signal]);
-  /** Renamed, merged or forgotten, here or in another tab: nothing to complain about. */
+  /** The person was renamed, merged or forgotten, perhaps in another tab: this is not an error. */
   const gone = () => {
     over.abort();
     page.replaceChildren(back, heading(S.views.people, ""), emptyState(S.people.gone, ""));
@@ -35,10 +35,10 @@ function fillPage(page, { open, id, back, head, person }) {
   if (!person) return gone();
   const download = h("a", { class: "button", href: `${API}/people/${id}/export`, download: "" }, S.people.export);
   const tools = [
-    button(S.people.rename, () => rename(person).catch(complain)),
-    button(S.people.merge, () => merge(person).catch(complain)),
+    button(S.people.rename, () => rename(person).catch(showError)),
+    button(S.people.merge, () => merge(person).catch(showError)),
     download,
-    button(S.people.forget, () => forget(person).catch(complain), { class: "danger" }),
+    button(S.people.forget, () => forget(person).catch(showError), { class: "danger" }),
   ];
   const counts = h("p", { class: "lead" });
   const full = heading(person.name, "", ...tools);
@@ -55,7 +55,7 @@ function fillPage(page, { open, id, back, head, person }) {
     gone();
   });
   page.append(history(id, signal, unlessGone), labeled.element, learned.element);
-  const look = every(6000, unlessGone(async () => {
+  const refresh = every(6000, unlessGone(async () => {
     person = (await get("/people", { signal })).find((one) => one.id === id);
     if (!person) return gone();
     const faces = await get(`/faces?person=${id}`, { signal });
@@ -63,7 +63,7 @@ function fillPage(page, { open, id, back, head, person }) {
     labeled.show(faces.filter((one) => one.kind === "labeled"));
     learned.show(faces.filter((one) => one.kind === "learned").sort((one, other) => other.examples - one.examples));
   }), signal);
-  on("changed", seldom(3000, look, signal), signal);
+  on("changed", throttle(3000, refresh, signal), signal);
 }
 
 function faceList(title, words, kind, nothing) {
@@ -77,12 +77,12 @@ function faceList(title, words, kind, nothing) {
   let faces = [];
   function made(one) {
     const picture = one.picture ? face(pictureOf.vertex(one.vertex), "") : h("span", { class: "no-face" }, S.people.noPicture);
-    return h("li", {}, button([picture, h("span", { class: "stands" })], () => openVertex(one.vertex), { class: `face-button ${kind}` }));
+    return h("li", {}, button([picture, h("span", { class: "represents" })], () => openVertex(one.vertex), { class: `face-button ${kind}` }));
   }
   function fill(node, one) {
     const ask = node.firstChild;
     ask.setAttribute("aria-label", S.people.faceOf(one.name, one.kind, one.examples));
-    setText(ask.lastChild, one.examples > 1 ? S.why.stands(one.examples) : "");
+    setText(ask.lastChild, one.examples > 1 ? S.why.count(one.examples) : "");
   }
   function show(found) {
     faces = found;
@@ -98,11 +98,11 @@ function faceList(title, words, kind, nothing) {
 function history(id, signal, unlessGone) {
   const place = h("div", { class: "history" });
   const period = h("select", { id: "period" }, PERIODS.map(([hours, words]) => h("option", { value: hours }, words)));
-  const look = every(30000, unlessGone(async () => {
+  const refresh = every(30000, unlessGone(async () => {
     place.replaceChildren(barChart(await get(`/people/${id}/history?hours=${period.value}&buckets=48`, { signal })));
   }), signal);
-  period.addEventListener("change", look);
-  on("back", look, signal);
+  period.addEventListener("change", refresh);
+  on("back", refresh, signal);
   return h("section", { class: "part" }, h("div", { class: "part-head" }, h("h2", {}, S.people.history), h("label", { for: "period", class: "hidden" }, S.people.hours), period), place);
 }
 

@@ -2,7 +2,7 @@
 
 import { on } from "./bus.js";
 
-/** From now on: whenever the service is back, every failed picture is requested again. */
+/** Start: whenever the service is back, every failed picture is requested again. */
 export function retryPictures() {
   on("back", () => {
     for (const image of document.images) {

@@ -1,6 +1,6 @@
-// A page of which some files are missing cannot repair itself, because browsers remember modules
-// that failed to load. So it is reloaded, but only when the service answers: until then a reload
-// would replace it with an error page of the browser.
+// Reloads a page of which some files failed to load, because browsers do not load a failed module
+// again. It waits until the service answers: before that, a reload would show an error page of the
+// browser, which stays.
 (() => {
   "use strict";
   const WAIT = 3000;

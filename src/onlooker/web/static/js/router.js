@@ -1,4 +1,4 @@
-// One view at a time, by the part of the address after #. A view lives as long as its signal.
+// Shows one view at a time, by the part of the address after #. A view ends when its signal aborts.
 
 import { emit } from "./bus.js";
 import { h } from "./dom.js";
@@ -7,7 +7,7 @@ import { S } from "./strings.js";
 const views = new Map();
 let current = null;
 
-/** Where views are shown. */
+/** The element that contains the view. */
 export const main = h("main", { id: "main", tabindex: "-1" });
 
 /** view(page, {signal, argument}) fills the page; what it returns is ignored. */
@@ -27,19 +27,19 @@ export function replaceAddress(name, argument) {
   history.replaceState(null, "", `#/${name}/${encodeURIComponent(argument)}`);
 }
 
-function place() {
+function parseAddress() {
   const [, name = "", argument = ""] = /^#\/([a-z]*)(?:\/(.*))?$/.exec(location.hash) ?? [];
   let decoded = "";
   try {
     decoded = decodeURIComponent(argument);
   } catch {
-    // an address that nobody of us wrote
+    // a malformed address, which the page itself never writes
   }
   return views.has(name) ? { name, argument: decoded } : { name: "live", argument: "" };
 }
 
 function show({ first = false } = {}) {
-  const { name, argument } = place();
+  const { name, argument } = parseAddress();
   current?.abort();
   current = new AbortController();
   const { signal } = current;
@@ -49,20 +49,20 @@ function show({ first = false } = {}) {
   document.title = S.titleOf(S.views[name]);
   const shown = views.get(name)(page, { signal, argument });
   Promise.resolve(shown).catch((error) => {
-    if (error.name !== "AbortError") emit("trouble", error);
+    if (error.name !== "AbortError") emit("error", error);
   });
   if (first) return;
   scrollTo(0, 0);
   page.querySelector("h1").focus({ preventScroll: true }); // where a screen reader begins to read
 }
 
-/** Begin. */
+/** Show the view of the address, now and whenever it changes. */
 export function startRouter() {
   addEventListener("hashchange", () => location.hash.startsWith("#/") && show());
   show({ first: true });
 }
 
-/** The head of a view: its only h1, and a sentence. */
+/** The head of a view: its only h1, and a sentence below. */
 export function heading(title, lead, ...more) {
   return h(
     "header",
@@ -72,7 +72,7 @@ export function heading(title, lead, ...more) {
   );
 }
 
-/** What is said where there is nothing. */
+/** The text of a view that has nothing to show. */
 export function emptyState(title, words, ...more) {
   return h("div", { class: "empty" }, h("p", { class: "empty-title" }, title), words && h("p", {}, words), ...more);
 }

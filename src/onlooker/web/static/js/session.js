@@ -1,4 +1,4 @@
-// Who we are to the service: its clock, its store, and the token that changes need.
+// The session: the clock and the store of the service, and the token that changes need.
 
 import { API, askTokenWith, get, Lost, post, Refused, remove } from "./api.js";
 import { emit } from "./bus.js";
@@ -10,7 +10,7 @@ import { S } from "./strings.js";
 /** As of the last answer. */
 export const session = { signed_in: false, needs_token: true, store: null, version: "", time: 0 };
 
-/** Look how things are; another store behind the same address means: begin anew. */
+/** Read the session. If the address now has another store, all data is wrong: reload the page. */
 export async function refreshSession(signal) {
   const found = await get("/session", { signal, quiet: true });
   setClock(found.time);
@@ -21,17 +21,17 @@ export async function refreshSession(signal) {
   return found;
 }
 
-let asking = null;
+let pending = null;
 
-/** Ask for the token, once however many need it; true if it was right. */
+/** Request the token from the user, once for all that need it; true if it was right. */
 export function signIn() {
-  asking ??= askToken().finally(() => {
-    asking = null;
+  pending ??= askToken().finally(() => {
+    pending = null;
   });
-  return asking;
+  return pending;
 }
 
-/** For what a socket needs: a socket cannot ask. */
+/** Sign in before a socket is opened, because a socket cannot request the token. */
 export async function ensureSignedIn() {
   await refreshSession();
   if (session.signed_in || !session.needs_token) return;
@@ -49,14 +49,14 @@ async function askToken() {
     id: "token", name: "token", type: "password", autocomplete: "current-password",
     required: true, maxlength: 200, spellcheck: "false",
   });
-  const trouble = h("p", { class: "trouble", role: "alert" });
+  const errorText = h("p", { class: "error", role: "alert" });
   const form = h(
     "form",
     { class: "stack", novalidate: true },
     h("p", {}, S.token.why),
     h("label", { for: "token" }, S.token.label),
     field,
-    trouble,
+    errorText,
     h("p", { class: "quiet small" }, S.token.lost),
     h("div", { class: "actions" }, h("button", { class: "primary" }, S.token.send)),
   );
@@ -70,7 +70,7 @@ async function askToken() {
       dialog.close(true);
       emit("changed", { kinds: new Set(["session"]) });
     } catch (error) {
-      trouble.textContent = error.message;
+      errorText.textContent = error.message;
       field.select();
     }
   });

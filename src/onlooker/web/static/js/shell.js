@@ -1,4 +1,4 @@
-// What stays while views change: the way around, the banner, and the line about this machine.
+// The parts around all views: navigation, banner, messages, and the footer.
 
 import { get } from "./api.js";
 import { on, untilDone } from "./bus.js";
@@ -12,13 +12,13 @@ import { knownNames, summary } from "./summary.js";
 import { themeButton } from "./theme.js";
 import { toasts } from "./undo.js";
 
-const VIEWS = [["live", "eye"], ["strangers", "stranger"], ["people", "people"], ["map", "map"], ["events", "list"], ["health", "health"]];
+const VIEWS = [["live", "live"], ["strangers", "stranger"], ["people", "people"], ["map", "map"], ["events", "list"], ["health", "health"]];
 
 function link(name, picture) {
   return h("a", { href: `#/${name}`, data: { to: name } }, icon(picture), h("span", { class: "label" }, S.views[name]));
 }
 
-/** Build it. */
+/** Build the page around the view. */
 export function buildShell() {
   const links = VIEWS.map(([name, picture]) => link(name, picture));
   const list = h("ul", {}, links.map((one) => h("li", {}, one)));

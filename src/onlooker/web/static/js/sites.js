@@ -1,4 +1,4 @@
-// Sites: learners elsewhere that share what they know. Only shown where there are any.
+// Sites: learners of a cluster. The navigation links here only if there are any.
 
 import { get } from "./api.js";
 import { every } from "./bus.js";

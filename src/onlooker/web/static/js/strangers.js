@@ -1,7 +1,7 @@
-// Strangers: one card each, most seen first; by mouse, by touch, or by single keys.
+// Strangers: one card each, most seen first; with mouse, touch, or single keys.
 
 import { get } from "./api.js";
-import { every, on, seldom } from "./bus.js";
+import { every, on, throttle } from "./bus.js";
 import { expire, focusName, ignored, inUse, pressFace, stranger, update } from "./card.js";
 import { button, h, reconcile } from "./dom.js";
 import { keyHelp, shortcuts } from "./keys.js";
@@ -23,7 +23,7 @@ export function strangersView(page, { signal }) {
     empty,
   );
 
-  const look = every(4000, async () => {
+  const refresh = every(4000, async () => {
     const found = await get(`/strangers${hidden.checked ? "?hidden=true" : ""}`, { signal });
     const cards = (hidden.checked ? found.filter((card) => card.hidden) : found).slice(0, MOST);
     draw(cards);
@@ -31,17 +31,17 @@ export function strangersView(page, { signal }) {
 
   function draw(cards) {
     const here = new Set(cards.map((card) => String(card.card)));
-    // A card that expires under somebody's hands stays, and says so.
+    // A card that expires while the user works on it stays, with a note.
     const busy = [...list.children].filter((one) => !here.has(one.dataset.card) && (one.dataset.gone || inUse(one)));
     busy.forEach(expire);
     const all = [...cards];
     for (const one of busy) all.splice([...list.children].indexOf(one), 0, { card: one.dataset.card, element: one });
-    reconcile(list, settled(all), (card) => card.card, (card) => card.element ?? stranger(card, { gone: look }), (node, card) => card.element ?? update(node, card));
+    reconcile(list, settled(all), (card) => card.card, (card) => card.element ?? stranger(card, { gone: refresh }), (node, card) => card.element ?? update(node, card));
     empty.hidden = list.childElementCount > 0;
     list.dataset.count = cards.length;
   }
 
-  /** While somebody works on a card the order stays: nothing jumps under the hand. */
+  /** While a card has the focus the order stays, so that cards do not move away from the user. */
   function settled(all) {
     if (!list.contains(document.activeElement)) return all;
     const place = new Map([...list.children].map((one, at) => [one.dataset.card, at]));
@@ -49,8 +49,8 @@ export function strangersView(page, { signal }) {
     return all.map((card, at) => [card, at]).sort((one, other) => rank(one[0]) - rank(other[0]) || one[1] - other[1]).map(([card]) => card);
   }
 
-  hidden.addEventListener("change", look);
-  on("changed", seldom(2500, look, signal), signal);
+  hidden.addEventListener("change", refresh);
+  on("changed", throttle(2500, refresh, signal), signal);
 
   const current = () => document.activeElement?.closest?.(".card") ?? null;
   function move(step) {

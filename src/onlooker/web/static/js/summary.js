@@ -1,7 +1,7 @@
-// What is known in a few numbers, for whoever shows them; fed by the pulse and by every frame.
+// A summary of what is known, updated regularly and by every frame.
 
 import { get } from "./api.js";
-import { emit, every, on, seldom } from "./bus.js";
+import { emit, every, on, throttle } from "./bus.js";
 import { h } from "./dom.js";
 import { S } from "./strings.js";
 import { mayMove } from "./theme.js";
@@ -11,10 +11,10 @@ export const summary = { people: 0, labeled: 0, learned: 0, vertices: 0, strange
 const names = h("datalist", { id: "known-names" });
 let known = "";
 
-/** Completion of names, for every field that asks for one. */
+/** The list of known names, for completion in name fields. */
 export const knownNames = () => names;
 
-/** Read it all again, and tell. */
+/** Read the summary, and emit it. */
 export async function refreshSummary() {
   Object.assign(summary, await get("/summary"));
   document.documentElement.dataset.learned = summary.learned;
@@ -29,7 +29,7 @@ async function refreshNames() {
   names.replaceChildren(...people.map((name) => h("option", { value: name })));
 }
 
-/** A frame told how much was learned by now. */
+/** Update the number of learned faces from the result of a frame. */
 export function learnedNow(count) {
   if (!Number.isFinite(count) || count === summary.learned) return;
   summary.learned = count;
@@ -37,18 +37,18 @@ export function learnedNow(count) {
   emit("summary", summary);
 }
 
-/** From now on. */
+/** Start. */
 export function startSummary() {
   const again = every(4000, refreshSummary);
   const rename = every(60000, refreshNames);
-  const soon = seldom(1500, again);
+  const soon = throttle(1500, again);
   on("changed", ({ kinds }) => {
     soon();
     if ([...kinds].some((kind) => kind !== "observe")) rename();
   });
 }
 
-/** A number that counts up to what it is told. */
+/** A number that counts up to its value. */
 export function counter() {
   const element = h("span", { class: "count" }, S.number(0));
   let shown = 0;

@@ -1,16 +1,16 @@
-// Light or dark: as the system says, until somebody says otherwise.
+// Light or dark theme: that of the system, until the user chooses another.
 
 import { emit } from "./bus.js";
 import { button, setAttribute } from "./dom.js";
 import { icon } from "./icons.js";
-import { keep } from "./kept.js";
+import { writeSetting } from "./settings.js";
 import { S } from "./strings.js";
 
 const system = matchMedia("(prefers-color-scheme: dark)");
 
 const isDark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
 
-/** The button that changes it. */
+/** The button that changes the theme. */
 export function themeButton() {
   const made = button(icon("sun"), flip, { class: "plain round" });
   function show() {
@@ -21,7 +21,7 @@ export function themeButton() {
   function flip() {
     const theme = isDark() ? "light" : "dark";
     document.documentElement.dataset.theme = theme;
-    keep("theme", theme);
+    writeSetting("theme", theme);
     show();
     emit("theme");
   }
@@ -35,5 +35,5 @@ export function themeButton() {
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** Whether things may move for the sake of moving. */
+/** Whether animations are allowed. */
 export const mayMove = () => !still.matches;

@@ -1,4 +1,4 @@
-// One camera: the picture that was looked at, the boxes of that very picture, and words below.
+// One camera: a picture, the boxes found in this picture, and a description below.
 
 import { overlay } from "./boxes.js";
 import { button, h, reconcile, setText } from "./dom.js";
@@ -9,9 +9,9 @@ import { longWords, nameOf, shortWords, stateOf } from "./words.js";
 
 const ROWS = 5;
 const LINGER = 1500;
-const SPEAK = 700;
+const DESCRIBE_EVERY = 700;
 
-/** The element of a camera, and what it can be told. */
+/** The element of a camera, and functions to update it. */
 export function tile(name, { removal, signal }) {
   const canvas = h("canvas", { class: "picture", role: "img", "aria-label": S.live.picture(name), width: 640, height: 480 });
   const layer = h("div", { class: "boxes", role: "group", "aria-label": S.live.faces(name), tabindex: "-1" });
@@ -30,7 +30,7 @@ export function tile(name, { removal, signal }) {
   const boxes = overlay(layer, (track) => openSeen(name, track));
   const arrivals = [];
   const recent = new Map();
-  let spoke = 0;
+  let describedAt = 0;
   let latency = null;
 
   function measure(now) {
@@ -38,11 +38,11 @@ export function tile(name, { removal, signal }) {
     while (arrivals.length > 1 && now - arrivals[0] > 5000) arrivals.shift();
   }
 
-  function speak(faces, now) {
+  function describe(faces, now) {
     for (const face of faces) recent.set(face.track, { face, at: now });
     for (const [track, one] of recent) if (now - one.at > LINGER) recent.delete(track);
-    if (now - spoke < SPEAK) return;
-    spoke = now;
+    if (now - describedAt < DESCRIBE_EVERY) return;
+    describedAt = now;
     const shown = [...recent.values()].map((one) => one.face).slice(0, ROWS);
     reconcile(rows, shown, (face) => face.track, row, fill);
     setText(rate, rates());
@@ -73,7 +73,7 @@ export function tile(name, { removal, signal }) {
 
   return {
     element,
-    /** A frame and what was seen in it: drawn together, in one go. */
+    /** Draw a frame together with its result. */
     show(result, source, { milliseconds = null } = {}) {
       const now = performance.now();
       if (canvas.width !== source.width || canvas.height !== source.height) {
@@ -84,18 +84,18 @@ export function tile(name, { removal, signal }) {
       boxes.show(result.faces, source);
       latency = milliseconds;
       measure(now);
-      speak(result.faces, now);
+      describe(result.faces, now);
       if (result.learned !== undefined) learnedNow(result.learned);
       note.hidden = true;
       element.dataset.frames = Number(element.dataset.frames ?? 0) + 1;
       element.dataset.frame = result.frame;
     },
-    /** Something to say over the picture; "" for nothing. */
+    /** Set the note over the picture; "" removes it. */
     note(words) {
       setText(note, words);
       note.hidden = !words;
     },
-    /** How the camera is. */
+    /** Set the state of the camera. */
     state(kind, words) {
       element.dataset.state = kind;
       setText(state, kind === "watching" ? "" : words);

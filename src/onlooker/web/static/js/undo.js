@@ -1,4 +1,4 @@
-// Messages that come and go, and the way back after each change.
+// Temporary messages, and undo of the last changes.
 
 import { post } from "./api.js";
 import { emit } from "./bus.js";
@@ -12,7 +12,7 @@ const region = h("section", { id: "toasts", "aria-label": S.undo.region, "aria-l
 const changes = [];
 let current = null;
 
-/** Where messages appear. */
+/** The element that contains the messages. */
 export const toasts = () => region;
 
 function dismiss() {
@@ -23,10 +23,10 @@ function dismiss() {
   if (had) document.getElementById("main").focus();
 }
 
-/** Show a message; `undo` is the event to go back to, or a function that takes the change back. */
-export function toast(words, { undo = null, trouble = false } = {}) {
+/** Show a message; `undo` is the event to return to, or a function that reverts the change. */
+export function toast(words, { undo = null, error = false } = {}) {
   dismiss();
-  const element = h("div", { class: trouble ? "toast trouble" : "toast" }, h("p", {}, words));
+  const element = h("div", { class: error ? "toast error" : "toast" }, h("p", {}, words));
   if (undo !== null) {
     changes.push(undo);
     if (changes.length > REMEMBERED) changes.shift();
@@ -47,13 +47,13 @@ export function toast(words, { undo = null, trouble = false } = {}) {
   wait();
 }
 
-/** What went wrong, as a message. */
-export function complain(error) {
+/** Show an error as a message. */
+export function showError(error) {
   if (error.name === "AbortError") return;
-  toast(error.message || S.errors.unexpected(error.name), { trouble: true });
+  toast(error.message || S.errors.unexpected(error.name), { error: true });
 }
 
-/** Take the last change back; before that, the one before. */
+/** Undo the last change; called again, the one before it. */
 export async function undoLast() {
   const last = changes.pop();
   if (last === undefined) {
@@ -67,11 +67,11 @@ export async function undoLast() {
     emit("changed", { kinds: new Set(["undo"]) });
   } catch (error) {
     changes.push(last);
-    complain(error);
+    showError(error);
   }
 }
 
-/** A change of ours was made: tell, offer the way back, and let every view look again. */
+/** After a change by this page: show a message with undo, and refresh all views. */
 export function changed(words, undo = null) {
   toast(words, { undo: undo ?? null });
   emit("changed", { kinds: new Set(["teach"]) });

@@ -1,4 +1,4 @@
-// Why: where walks from a face end, the chain of faces on the way, and what to do if it is wrong.
+// Why: where walks from a face end, the chains of faces to labeled ones, and how to correct it.
 
 import { get, part, pictureOf, post, Refused } from "./api.js";
 import { untilDone } from "./bus.js";
@@ -16,13 +16,13 @@ const HARDLY = 0.005;
 const BARS = 6;
 const times = (share) => S.face.ofHundred(Math.round(100 * share));
 
-/** Why a face that is on the screen now is taken for whom it is. */
+/** Explain the name of a face that is on the screen now. */
 export function openSeen(camera, track) {
   const base = `/seen/${part(camera)}/${track}`;
   return openWhy({ base, path: `${base}/why`, picture: pictureOf.seen(camera, track) });
 }
 
-/** The same for a face that was kept. */
+/** Explain the name of a stored face. */
 export function openVertex(vertex) {
   return openWhy({ vertex, base: `/faces/${vertex}`, path: `/explain/${vertex}`, picture: pictureOf.vertex(vertex) });
 }
@@ -38,7 +38,7 @@ function openWhy(subject) {
       if (error.name === "AbortError") return;
       if (error instanceof Refused) setText(dialog.heading, S.why.titleNobody);
       dialog.content.replaceChildren(emptyState(error.status === 404 ? S.why.gone : error.message, error.status === 404 ? error.message : ""));
-      if (!(error instanceof Refused)) throw error; // not answered: tried again
+      if (!(error instanceof Refused)) throw error; // not answered, so it is tried again
     }
   }, dialog.signal);
 }
@@ -84,7 +84,7 @@ function chains(subject, why) {
 }
 
 function chain(subject, end) {
-  const own = subject.vertex === end.chain[0].vertex; // a face that was kept is the first of its chain
+  const own = subject.vertex === end.chain[0].vertex; // a stored face is the first of its chain
   const rest = own ? end.chain.slice(1) : end.chain;
   const links = rest.map((link, at) => step(link, at === rest.length - 1, end.name));
   const itself = rest.length ? S.why.here : S.why.itself(end.name);
@@ -94,7 +94,7 @@ function chain(subject, end) {
   return h("div", { class: "chain-box", data: { chain: end.name } }, h("p", { class: "small chain-title" }, S.why.chain(end.name, times(end.share))), list);
 }
 
-/** A long way: its middle is shown when somebody wants it. */
+/** Hide the middle of a long chain behind a button. */
 function fold(list, middle) {
   const more = button(S.why.unfold(middle.length), () => {
     place.replaceWith(...middle);
@@ -107,7 +107,7 @@ function fold(list, middle) {
 
 function step(link, last, name) {
   const words = last ? S.why.labeled(name) : S.why.learned(link.name);
-  const count = link.examples > 1 ? h("span", { class: "stands", title: S.why.standsWords(link.examples) }, S.why.stands(link.examples)) : null;
+  const count = link.examples > 1 ? h("span", { class: "represents", title: S.why.countWords(link.examples) }, S.why.count(link.examples)) : null;
   return h("li", { class: last ? "end" : "", data: { vertex: link.vertex } }, figure(pictureOf.vertex(link.vertex), link.picture !== false), count, h("span", { class: "small" }, words));
 }
 
@@ -116,7 +116,7 @@ const figure = (source, there) => (there ? face(source, "") : h("span", { class:
 function actions(subject, why, dialog) {
   const naming = nameForm({
     label: S.why.thisIs,
-    yes: S.why.say,
+    yes: S.why.save,
     hideLabel: false,
     send: async (name) => {
       const taught = await post(`${subject.base}/label`, { name });
@@ -124,7 +124,7 @@ function actions(subject, why, dialog) {
       changed(S.why.saved(taught.person.name), taught.undo);
     },
   });
-  const trouble = h("p", { class: "trouble", role: "alert" });
+  const errorText = h("p", { class: "error", role: "alert" });
   const wrong = button(why.name === null ? S.why.wrong : S.why.wrongNot(why.name), async () => {
     wrong.disabled = true;
     try {
@@ -132,12 +132,12 @@ function actions(subject, why, dialog) {
       dialog.close();
       changed(S.why.dropped(dropped.length), undo);
     } catch (error) {
-      trouble.textContent = error.message;
+      errorText.textContent = error.message;
       wrong.disabled = false;
     }
   }, { data: { wrong: "" } });
-  const deny = h("div", { class: "why-wrong" }, wrong, h("p", { class: "quiet small" }, S.why.wrongHint), trouble);
-  const kept = why.vertex !== null; // undefined for a face that is kept anyway
+  const deny = h("div", { class: "why-wrong" }, wrong, h("p", { class: "quiet small" }, S.why.wrongHint), errorText);
+  const learned = why.vertex !== null; // undefined for a stored face
   const nothing = h("p", { class: "quiet small why-wrong" }, S.why.notLearned);
-  return h("div", { class: "why-actions" }, naming.form, why.name === null ? null : kept ? deny : nothing);
+  return h("div", { class: "why-actions" }, naming.form, why.name === null ? null : learned ? deny : nothing);
 }

@@ -1,4 +1,4 @@
-// What a share means, in words; what an event was, in words; times by the server's clock.
+// Descriptions in words: the shares of a face, its state, and events.
 
 import { S } from "./strings.js";
 
@@ -19,17 +19,17 @@ export function walkWords(scores, sink) {
   return S.face.walk(parts.join(S.face.and));
 }
 
-/** The name that a face's box speaks of: the track's, or this moment's. */
+/** The name on a face's box: that of the track, or of this frame. */
 export const nameOf = (face) => face.name ?? face.answer.name;
 
-/** known, unsure, nobody or poor; from a service that does not say, as well as can be told. */
+/** known, unsure, nobody or poor; derived from the names if the service does not give it. */
 export function stateOf(face) {
   if (face.state) return face.state;
   if (face.name !== null) return face.answer.name === face.name ? "known" : "unsure";
   return face.answer.refusal ? "poor" : "nobody";
 }
 
-/** The few words on the box. */
+/** The short text on the box. */
 export function shortWords(face) {
   const name = nameOf(face);
   switch (stateOf(face)) {
@@ -53,18 +53,18 @@ export function longWords(face) {
   const walk = answer.sink === null ? "" : ` ${walkWords(answer.scores, answer.sink)}.`;
   switch (stateOf(face)) {
     case "known":
-      return walk ? S.face.saysKnown(name) + walk : S.face.byVote(name);
+      return walk ? S.face.describeKnown(name) + walk : S.face.byVote(name);
     case "unsure":
       if (answer.name === null && face.name !== null) return S.face.byVote(name);
-      return S.face.saysUnsure(name) + walk;
+      return S.face.describeUnsure(name) + walk;
     case "poor":
-      return S.face.saysPoor(answer.refusal?.reason ?? S.face.poorReason);
+      return S.face.describePoor(answer.refusal?.reason ?? S.face.poorReason);
     default:
-      return S.face.saysNobody;
+      return S.face.describeNobody;
   }
 }
 
-/** What became of the faces in one event. */
+/** The changes of one event. */
 export function eventWords(changes, most = 3) {
   const said = changes.map(changeWords);
   const rest = said.length - most;
@@ -73,7 +73,7 @@ export function eventWords(changes, most = 3) {
 }
 
 function changeWords([kind, first, second, third]) {
-  const say = S.events.said;
+  const say = S.events.describe;
   switch (kind) {
     case "new":
       return third ? say.newNamed(first, third) : say.new(first);

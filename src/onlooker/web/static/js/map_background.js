@@ -1,4 +1,4 @@
-// What lies below and above the graph: a soft ground of each name's color, and the names.
+// Behind and above the graph: a blurred background in each name's color, and the names.
 
 const GLOW = 64;
 const COARSE = 6;
@@ -17,22 +17,22 @@ function glowOf(color) {
   return canvas;
 }
 
-export class Ground {
+export class Background {
   constructor() {
     this.glows = new Map();
     this.many = new Map();
     this.soft = document.createElement("canvas");
   }
 
-  /** How many faces share a ground: where many overlap, each adds less. */
+  /** Count the faces of each name: where many overlap, each adds less color. */
   prepare(graph) {
     this.many.clear();
     for (const { name } of graph.vertices) this.many.set(name, (this.many.get(name) ?? 0) + 1);
     this.glows.clear();
   }
 
-  /** A soft ground below each name. Small and then enlarged: soft things need few pixels. */
-  draw({ graph, layout, look, view }, canvas, onto) {
+  /** Draw the background at low resolution and enlarge it: blurred shapes need few pixels. */
+  draw({ graph, layout, styles, view }, canvas, onto) {
     const { soft } = this;
     const context = soft.getContext("2d");
     const [width, height] = [canvas.clientWidth, canvas.clientHeight].map((side) => Math.max(1, Math.ceil(side / COARSE)));
@@ -42,9 +42,9 @@ export class Ground {
     context.clearRect(0, 0, width, height);
     context.setTransform(zoom, 0, 0, zoom, width / 2 - zoom * view.x, height / 2 - zoom * view.y);
     graph.vertices.forEach((vertex, at) => {
-      const { color } = look.get(vertex.name);
+      const { color } = styles.get(vertex.name);
       if (!this.glows.has(color)) this.glows.set(color, glowOf(color));
-      context.globalAlpha = Math.min(1, 2.4 / Math.sqrt(Math.min(60, this.many.get(vertex.name)))); // they add up
+      context.globalAlpha = Math.min(1, 2.4 / Math.sqrt(Math.min(60, this.many.get(vertex.name)))); // overlapping faces add up
       context.drawImage(this.glows.get(color), layout.x[at] - GLOW, layout.y[at] - GLOW, 2 * GLOW, 2 * GLOW);
     });
     onto.setTransform(1, 0, 0, 1, 0, 0);
@@ -52,8 +52,8 @@ export class Ground {
   }
 }
 
-/** Each name above its faces, at the height of the topmost. */
-export function writeNames(context, { graph, layout, view, paper, ink }) {
+/** Write each name above its topmost face. */
+export function writeNames(context, { graph, layout, view, backgroundColor, textColor }) {
   const heads = new Map();
   graph.vertices.forEach((vertex, at) => {
     if (vertex.name === null) return;
@@ -73,14 +73,14 @@ export function writeNames(context, { graph, layout, view, paper, ink }) {
     const text = name.length > 24 ? `${name.slice(0, 23)}…` : name;
     if (!free(taken, one.x / one.count, one.top - 10, context.measureText(text).width, size)) continue;
     context.lineWidth = size / 3.5;
-    context.strokeStyle = paper;
+    context.strokeStyle = backgroundColor;
     context.strokeText(text, one.x / one.count, one.top - 10);
-    context.fillStyle = ink;
+    context.fillStyle = textColor;
     context.fillText(text, one.x / one.count, one.top - 10);
   }
 }
 
-/** Whether a name finds room among those written so far; the names of many faces come first. */
+/** Whether a name overlaps none of those written so far; names of many faces are written first. */
 function free(taken, x, y, width, height) {
   const here = { left: x - width / 2, right: x + width / 2, top: y - height, bottom: y };
   const meets = (one) => one.left < here.right && here.left < one.right && one.top < here.bottom && here.top < one.bottom;

@@ -1,13 +1,13 @@
-// What part of the map is seen: fits all of it until somebody zooms or drags.
+// The visible part of the map: all of it until the user zooms or drags.
 
 import { mayMove } from "./theme.js";
 
 const EDGE = 46;
-const WORDS = 34; // the line above the map
+const HEADER = 34; // pixels of the text above the map
 const CLOSEST = 4;
 
 /** {at, follow, measure, zoomBy, nearest, towards, middle, toScreen} over a canvas. */
-export function camera(canvas, layout, wake, signal) {
+export function viewport(canvas, layout, requestPaint, signal) {
   const at = { zoom: 1, x: 0, y: 0 };
   let aim = { ...at };
   let free = false;
@@ -19,7 +19,7 @@ export function camera(canvas, layout, wake, signal) {
     const width = Math.round(canvas.clientWidth * ratio);
     const height = Math.round(canvas.clientHeight * ratio);
     if (width && height && (canvas.width !== width || canvas.height !== height)) Object.assign(canvas, { width, height });
-    wake();
+    requestPaint();
   }
   const watcher = new ResizeObserver(size);
   watcher.observe(canvas);
@@ -38,9 +38,9 @@ export function camera(canvas, layout, wake, signal) {
     }
     if (!Number.isFinite(left)) return aim;
     const wide = Math.max(40, canvas.clientWidth - 2 * EDGE) / Math.max(60, right - left);
-    const high = Math.max(40, canvas.clientHeight - 2 * EDGE - WORDS) / Math.max(60, bottom - top);
+    const high = Math.max(40, canvas.clientHeight - 2 * EDGE - HEADER) / Math.max(60, bottom - top);
     const zoom = Math.min(1.8, wide, high);
-    return { zoom, x: (left + right) / 2, y: (top + bottom - WORDS / zoom) / 2 };
+    return { zoom, x: (left + right) / 2, y: (top + bottom - HEADER / zoom) / 2 };
   }
 
   const toMap = (x, y) => [(x - canvas.clientWidth / 2) / at.zoom + at.x, (y - canvas.clientHeight / 2) / at.zoom + at.y];
@@ -50,7 +50,7 @@ export function camera(canvas, layout, wake, signal) {
     const zoom = Math.min(CLOSEST, Math.max(0.1, aim.zoom * by));
     aim = { zoom, x: mapX - (x - canvas.clientWidth / 2) / zoom, y: mapY - (y - canvas.clientHeight / 2) / zoom };
     free = true;
-    wake();
+    requestPaint();
   }
 
   canvas.addEventListener("wheel", (event) => {
@@ -79,7 +79,7 @@ export function camera(canvas, layout, wake, signal) {
     free = true;
     aim = { zoom: at.zoom, x: at.x - (event.clientX - x) / at.zoom, y: at.y - (event.clientY - y) / at.zoom };
     Object.assign(at, aim);
-    wake();
+    requestPaint();
   }
   function pinch(event) {
     const [one, other] = [...pointers.keys()];
@@ -100,7 +100,7 @@ export function camera(canvas, layout, wake, signal) {
     get wasDragged() {
       return Boolean(drag?.moved);
     },
-    /** A step towards where it should be; whether there is more to go. */
+    /** Move a step towards the target; true if it is not reached yet. */
     follow() {
       if (!free) aim = fit();
       const share = mayMove() ? 0.14 : 1;
@@ -111,11 +111,11 @@ export function camera(canvas, layout, wake, signal) {
       size();
       if (jump) Object.assign(at, fit());
     },
-    /** 0 fits everything again. */
+    /** Zoom by a factor; 0 fits everything again. */
     zoomBy(by) {
       if (by) zoomAt(by);
       else free = false;
-      wake();
+      requestPaint();
     },
     toScreen: (x, y) => [(x - at.x) * at.zoom + canvas.clientWidth / 2, (y - at.y) * at.zoom + canvas.clientHeight / 2],
     /** The vertex under the pointer, or null. */
