@@ -19,7 +19,7 @@ export function setClock(time) {
 }
 
 /** Seconds since 1970 by the server's clock. */
-export const now = () => Date.now() / 1000 + ahead;
+const now = () => Date.now() / 1000 + ahead;
 
 /** "3 minutes ago" */
 export function ago(time) {

@@ -8,7 +8,7 @@ import { S } from "./strings.js";
 const TYPING = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]";
 
 /** Whether shortcuts are switched on. */
-export const wanted = () => readSetting("keys") !== "off";
+const wanted = () => readSetting("keys") !== "off";
 
 /** Listen for keys until the signal aborts: {j: act, "?": act}. */
 export function shortcuts(keys, signal) {

@@ -3,7 +3,7 @@
 
 const LIGHT = ["#0072b2", "#c2470a", "#00795a", "#a23e83", "#8a6100", "#5b4bc4", "#8c4a2f", "#4a5568"];
 const DARK = ["#5ab8f0", "#ff9257", "#33d0a3", "#e792c8", "#f0c452", "#b3a4ff", "#dba480", "#c3cbd9"];
-export const FILLS = ["solid", "hollow", "half"];
+const FILLS = ["solid", "hollow", "half"];
 
 /** name -> {color, fill, initial}, in the order given; null is nobody. */
 export function stylesOf(names, dark) {

@@ -22,11 +22,6 @@ export function go(name, argument = "") {
   else location.hash = hash;
 }
 
-/** Change the address without leaving the view. */
-export function replaceAddress(name, argument) {
-  history.replaceState(null, "", `#/${name}/${encodeURIComponent(argument)}`);
-}
-
 function parseAddress() {
   const [, name = "", argument = ""] = /^#\/([a-z]*)(?:\/(.*))?$/.exec(location.hash) ?? [];
   let decoded = "";
