@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from helpers.streams import eliminated
 from onlooker import ClosestPair, HeatKernel, OnlineHarmonicLearner
+from onlooker.core import solver
+from onlooker.core.preconditioner import Preconditioner
 from onlooker.core.solver import Walk, ends
 from oracle import area, walk_dense, walk_gth, walk_mpmath
 
@@ -156,6 +158,26 @@ def test_the_sink_is_not_lost_beside_multiplicities_of_a_billion():
     assert_ends(found, walk_mpmath(W, v, labeled, 1e-15, 0), labeled, tolerance=1e-12)
 
 
+def heavy_pair(multiplicities, similarity, to_pair, to_label, sink):
+    """A walk from x to one of two heavy vertices that are similar, or to a label."""
+    W = np.zeros((4, 4))  # x, two unlabeled vertices, the label
+    W[0, 1] = W[1, 0] = to_pair
+    W[1, 2] = W[2, 1] = similarity
+    W[0, 3] = W[3, 0] = to_label
+    v, labeled = np.array([1, *multiplicities, 1]), np.array([False, False, False, True])
+    return walk_from(W, v, labeled, sink), walk_mpmath(W, v, labeled, sink, 0), labeled
+
+
+def with_a_free_slot(walk):
+    """The same walk as part of larger tables: what the solver is given of a large component."""
+    return walk._replace(
+        weights=np.pad(walk.weights, ((0, 1), (0, 1))),
+        multiplicity=np.append(walk.multiplicity, 0.0),
+        to_labels=np.pad(walk.to_labels, ((0, 1), (0, 0))),
+        start=np.append(walk.start, 0.0),
+    )
+
+
 HEAVY_PAIRS = [
     # of the vertex next to x, of x to that vertex, of x to the label, sink
     (1e6, 1e-12, 1e-9, 1e-15),
@@ -177,13 +199,41 @@ def test_a_sink_behind_two_heavy_vertices_is_not_taken_for_the_label(
     Rounding acts as if it were never ended: Cholesky succeeds, and alone gives the label up to
     0.99 where 0.002 is right.
     """
-    W = np.zeros((4, 4))  # x, two unlabeled vertices, the label
-    W[0, 1] = W[1, 0] = to_pair
-    W[1, 2] = W[2, 1] = similarity
-    W[0, 3] = W[3, 0] = to_label
-    v, labeled = np.array([1, multiplicity, 1e9, 1]), np.array([False, False, False, True])
-    found = ends(walk_from(W, v, labeled, sink))
-    assert_ends(found, walk_mpmath(W, v, labeled, sink, 0), labeled)
+    pair = (multiplicity, 1e9)
+    walk, expected, labeled = heavy_pair(pair, similarity, to_pair, to_label, sink)
+    assert_ends(ends(walk), expected, labeled)
+
+
+@pytest.mark.parametrize("similarity", [0.3, 0.7])
+@pytest.mark.parametrize("to_pair", [1e-1, 1e-2, 1e-3])
+@pytest.mark.parametrize("sink", [1e-8, 1e-10])
+def test_a_long_walk_is_refined_and_need_not_be_eliminated(similarity, to_pair, sink, monkeypatch):
+    """Elimination takes n^3 slow operations; one refinement brings this residual down by 1000."""
+    walk, expected, labeled = heavy_pair((100, 100), similarity, to_pair, 1e-6, sink)
+    monkeypatch.setattr(solver, "by_elimination", None)
+    assert_ends(ends(walk), expected, labeled)
+
+
+@pytest.mark.parametrize("multiplicity", [1, 100])
+@pytest.mark.parametrize("other", [100, 10_000, 1_000_000])
+@pytest.mark.parametrize("sink", [1e-8, 1e-10])
+def test_iterations_that_lost_the_sink_to_rounding_are_not_trusted(multiplicity, other, sink):
+    """Their own residual is small, but wrong by more than is tolerated."""
+    pair = (multiplicity, other)
+    for similarity in (0.3, 0.7):
+        for to_pair in (1e-8, 1e-10):
+            for to_label in (1e-5, 1e-7, 1e-9):
+                walk, expected, labeled = heavy_pair(pair, similarity, to_pair, to_label, sink)
+                found = ends(with_a_free_slot(walk), Preconditioner())
+                assert_ends(found, expected, labeled)
+
+
+def test_a_label_that_is_hardly_reached_is_still_reached_in_a_large_component():
+    """Its probability is below the tolerance of the iteration, which would give it 0: nobody."""
+    chain = [[0, 1e-7, 0], [1e-7, 0, 1.0], [0, 1.0, 0]]
+    walk = walk_from(chain, [1, 1, 1], [False, False, True], 1e3)
+    found = ends(with_a_free_slot(walk), Preconditioner())
+    np.testing.assert_allclose(found.labels, [1e-10 / 1001], rtol=1e-6)
 
 
 # Components beyond what is factorised at every step ----------------------------------------

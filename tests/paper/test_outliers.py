@@ -134,3 +134,12 @@ def test_a_score_that_is_not_above_the_least_is_nobody_and_leaves_no_trace():
     assert strict.observe(x).scores == loose.predict(x).scores
     assert state(strict) == before
     assert strict.observe([3.25]).label == "ben"
+
+
+def test_a_similarity_of_exactly_epsilon_connects():
+    """Section 2.2 removes the edges below epsilon, not the one at it."""
+    learner = OnlineHarmonicLearner(HeatKernel(bandwidth=1.0, cutoff=float(np.exp(-0.5))))
+    learner.teach([0.0], "ana")
+    assert learner.kernel.similarity([1.0], [[0.0]]).tolist() == [learner.kernel.cutoff]
+    assert learner.observe([1.0]).label == "ana"
+    assert learner.observe([2.0]).label == "ana", "by way of the vertex at 1.0"
