@@ -4,9 +4,12 @@ import struct
 import zlib
 
 import numpy as np
+import pytest
 
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
 from onlooker.home.database import Database
+from onlooker.home.home import Home
+from onlooker.home.retention import RetentionPolicy
 
 QUANTIZERS = {"closest": ClosestPair, "doubling": Doubling}
 LENGTH = 8
@@ -69,3 +72,65 @@ def open_database(path):
         database.close_as_it_is()
         raise
     return database
+
+
+NEVER = RetentionPolicy(snapshot_every=10**9)
+
+
+class Clock:
+    """A clock that stands until it is set."""
+
+    def __init__(self, now=1e9):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+
+def opened(folder, **options):
+    """A home whose time is nobody's but the test's, if the test has a clock."""
+    steady = {"steady": options["clock"]} if "clock" in options else {}
+    home = Home(folder, **({"new_learner": small_learner} | steady | options))
+    home._files.database.query("PRAGMA synchronous = OFF")  # nobody pulls the plug here
+    return home
+
+
+def crash(home):
+    """What a kill leaves behind: no snapshot, no checkpoint, only the lock is gone."""
+    home._files.database.close_as_it_is()
+    home._files._lock.release()
+
+
+def watch(home, seed, count, start=0, teach=2):
+    """Some labels, then the stream."""
+    for number, (x, name) in list(enumerate(stream(seed, start + count)))[start:]:
+        if number < 2 * teach:
+            home.teach(x, name)
+        else:
+            home.observe(x, camera="door", frame=number)
+
+
+def assert_same_answers(home, learner, seed):
+    for x, _ in stream(seed, 15):
+        found, expected = home.predict(x), learner.predict(x)
+        assert found.label == expected.label
+        for name, score in expected.scores.items():
+            assert found.scores[name] == pytest.approx(score, abs=1e-8)
+
+
+def snapshot_files(folder):
+    return sorted(folder.glob("snapshots/*.snapshot"))
+
+
+def flip_bit(path, at=-3):
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+def change_database(folder, sql, *values):
+
+    store = open_database(folder / "onlooker.db")
+    with store.transaction():
+        store.execute(sql, values)
+    store.close()

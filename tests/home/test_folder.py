@@ -1,0 +1,256 @@
+"""Opening a folder: locks, other settings, damaged snapshots, events and databases."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from helpers.homes import (
+    NEVER,
+    change_database,
+    crash,
+    flip_bit,
+    opened,
+    png,
+    small_learner,
+    snapshot_files,
+    watch,
+)
+from onlooker import OnlineHarmonicLearner
+from onlooker.core.errors import Incompatible
+from onlooker.home.database import HomeDamaged, HomeError, NotSaved
+from onlooker.home.disk import HomeInUse
+from onlooker.home.events import digest
+from onlooker.home.retention import RetentionPolicy
+
+
+def test_a_home_of_other_features_or_distance_is_refused(tmp_path):
+    opened(tmp_path).close()
+    with pytest.raises(Incompatible, match="test/8"):
+        opened(
+            tmp_path,
+            new_learner=lambda: OnlineHarmonicLearner(small_learner().kernel, features="other"),
+        )
+    opened(tmp_path).close()
+
+
+def test_a_second_service_is_refused_and_told_by_whom(tmp_path):
+    with opened(tmp_path) as home:
+        with pytest.raises(HomeInUse, match=f"process {os.getpid()};"):
+            opened(tmp_path)
+        home.teach(np.zeros(8), "ana")
+    opened(tmp_path).close()
+
+
+def test_a_folder_that_cannot_be_one_is_refused(tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(HomeError, match=r"cannot open a home in .*file: .*check the path"):
+        opened(tmp_path / "file")
+
+
+def test_a_second_process_is_refused_too(tmp_path):
+    program = (
+        "import sys; from helpers.homes import small_learner; from onlooker.home.home import Home\n"
+        "Home(sys.argv[1], new_learner=small_learner)"
+    )
+    with opened(tmp_path):
+        run = subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path)],
+            capture_output=True,
+            text=True,
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+        )
+    assert f"in use by process {os.getpid()};" in run.stderr
+
+
+def test_unfinished_snapshots_are_removed(tmp_path):
+    opened(tmp_path).close()
+    left = tmp_path / "snapshots" / ".onlooker-abc.tmp"
+    left.write_bytes(b"half")
+    opened(tmp_path).close()
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("how", ["bit", "cut", "gone"])
+def test_a_damaged_snapshot_is_passed_over_and_nothing_is_lost(tmp_path, how):
+    home = opened(tmp_path, retention=RetentionPolicy(snapshot_every=20))
+    watch(home, 2, 60)
+    word = digest(home.learner)
+    crash(home)
+    newest = snapshot_files(tmp_path)[-1]
+    if how == "bit":
+        flip_bit(newest)
+    elif how == "cut":
+        newest.write_bytes(newest.read_bytes()[:100])
+    else:
+        newest.unlink()
+    with opened(tmp_path) as home:
+        assert digest(home.learner) == word
+        assert [newest.name in problem for problem in home.problems] == [True] * (how != "gone")
+    with opened(tmp_path) as home:
+        assert home.problems == ()
+        assert digest(home.learner) == word
+
+
+def test_without_any_good_snapshot_the_home_says_so(tmp_path):
+    opened(tmp_path).close()
+    for path in snapshot_files(tmp_path):
+        flip_bit(path)
+    with pytest.raises(HomeDamaged, match="no good snapshot"):
+        opened(tmp_path)
+
+
+def digests(folder, seed, count, **options):
+    """A home that watched, the digest after every event, and then a crash."""
+    home = opened(folder, retention=NEVER, **options)
+    words = {0: digest(home.learner)}
+    for step in range(count):
+        watch(home, seed, 1, start=step)
+        words[home.sequence] = digest(home.learner)
+    crash(home)
+    return words
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("UPDATE events SET entries = replace(entries, '1', '2') WHERE sequence = 20", "damaged"),
+        ("UPDATE events SET crc = crc + 1 WHERE sequence = 20", "damaged"),
+        ("UPDATE events SET entries = CAST(x'ff' AS TEXT) WHERE sequence = 20", "damaged"),
+        ("DELETE FROM events WHERE sequence = 20", "missing"),
+    ],
+    ids=["entries", "crc", "no text", "gone"],
+)
+def test_replay_stops_at_a_damaged_event_and_says_what_is_lost(tmp_path, sql, words):
+    before = digests(tmp_path, 2, 40)
+    last = max(before)
+    change_database(tmp_path, sql)
+    home = opened(tmp_path, retention=NEVER)
+    assert digest(home.learner) == before[19]
+    assert len(home.problems) == 1
+    assert f"event 20 is {words}; lost: events 20 to {last}" in home.problems[0]
+    home.teach(np.full(8, 3.0), "later")
+    word = digest(home.learner)
+    assert home.sequence == last + 2
+    crash(home)
+    with opened(tmp_path) as home:
+        assert home.problems == ()
+        assert digest(home.learner) == word
+
+
+def test_nothing_is_learned_behind_damage_that_cannot_be_mended_yet(tmp_path, monkeypatch):
+    before = digests(tmp_path, 2, 40)
+    change_database(tmp_path, "UPDATE events SET crc = crc + 1 WHERE sequence = 20")
+
+    def full_disk(*_, **__):
+        raise NotSaved("disk full")
+
+    monkeypatch.setattr("onlooker.home.events.EventLog.append", full_disk)
+    home = opened(tmp_path, retention=RetentionPolicy(retry_seconds=0))
+    assert "not be repaired yet: disk full" in home.health().read_only
+    x = home.vertices().vectors[0]
+    for _ in range(2):
+        assert home.observe(x, camera="door", frame=0).label is not None
+        with pytest.raises(NotSaved, match="repaired"):
+            home.teach(np.full(8, 3.0), "later")
+        assert digest(home.learner) == before[19]
+    monkeypatch.undo()
+    home.teach(np.full(8, 3.0), "later")
+    assert home.health().read_only is None
+    word = digest(home.learner)
+    crash(home)
+    with opened(tmp_path) as home:
+        assert home.problems == ()
+        assert digest(home.learner) == word
+
+
+def test_a_damaged_vector_costs_one_vertex(tmp_path):
+    home = opened(tmp_path, retention=NEVER)
+    home.teach(np.zeros(8), "ana")
+    home.teach(np.ones(8), "ben")
+    home.observe(np.full(8, 0.2), camera="door", frame=0)
+    crash(home)
+    change_database(tmp_path, "UPDATE events SET data = zeroblob(length(data)) WHERE sequence = 2")
+    for problems in (["the vector of vertex 1 is damaged; it is lost"], []):
+        home = opened(tmp_path)
+        assert home.vertices().ids.tolist() == [0, 2]
+        assert home.learner.names == ("ana",)
+        assert list(home.problems) == problems
+        home.teach(np.full(8, 5.0), "ana")
+        home.drop(int(home.vertices().ids[-1]))
+        crash(home)
+
+
+@pytest.mark.parametrize("garbage", ["header", "pages", "empty"])
+def test_a_damaged_database_is_set_aside_for_the_newest_snapshot(tmp_path, garbage):
+    with opened(tmp_path) as home:
+        watch(home, 2, 60)
+        word = digest(home.learner)
+        home.observe(home.vertices().vectors[0], camera="door", frame=1, picture=png())
+    database = tmp_path / "onlooker.db"
+    content = bytearray(database.read_bytes())
+    if garbage == "header":
+        content[:100] = bytes(range(100))
+    elif garbage == "pages":
+        content[100:] = b"\xa5" * (len(content) - 100)
+    else:
+        content = b""
+    database.write_bytes(content)
+    word = digest(OnlineHarmonicLearner.load(snapshot_files(tmp_path)[-1]))
+    home = opened(tmp_path)
+    assert digest(home.learner) == word
+    assert any("set aside" in problem for problem in home.problems) == (garbage != "empty")
+    assert "lost: pictures, sightings" in home.problems[-1]
+    home.teach(np.full(8, 9.0), "later")
+    word = digest(home.learner)
+    crash(home)
+    with opened(tmp_path) as home:
+        assert home.problems == ()
+        assert digest(home.learner) == word
+
+
+def test_damage_found_while_writing_costs_no_learned_thing(tmp_path):
+    """A page of the pictures is gone: naming goes on, and the next change finds a new file."""
+    with opened(tmp_path) as home:
+        watch(home, 2, 20)
+        for number in range(30):
+            home.teach(np.full(8, 20.0 + number), "later", picture=png(number, side=60))
+    home = opened(tmp_path, retention=RetentionPolicy(retry_seconds=0))
+    word = digest(home.learner)
+    store = home._files.database
+    (root,) = store.query("SELECT rootpage FROM sqlite_master WHERE name = 'pictures'")[0]
+    home.close()
+    with open(tmp_path / "onlooker.db", "r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(b"\xa5" * 4096)
+    home = opened(tmp_path, retention=RetentionPolicy(retry_seconds=0))
+    assert digest(home.learner) == word
+    with pytest.raises(HomeDamaged):
+        home.teach(np.full(8, 70.0), "last", picture=png())
+    assert digest(home.learner) == word
+    assert any("set aside" in problem for problem in home.problems)
+    home.teach(np.full(8, 70.0), "last", picture=png())
+    word = digest(home.learner)
+    crash(home)
+    with opened(tmp_path) as home:
+        assert digest(home.learner) == word
+        assert home.problems == ()
+
+
+def test_a_snapshot_that_fails_is_told_and_loses_nothing(tmp_path, monkeypatch):
+    home = opened(tmp_path, retention=RetentionPolicy(snapshot_every=10))
+
+    def full_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full_disk)
+    watch(home, 2, 30)
+    monkeypatch.undo()
+    assert "No space left" in home.problems[0]
+    word = digest(home.learner)
+    crash(home)
+    with opened(tmp_path) as home:
+        assert digest(home.learner) == word
