@@ -14,22 +14,17 @@ from typing import Any
 
 from onlooker.core.checks import as_number
 from onlooker.core.errors import BadValue
+from onlooker.vision.scales import DEFAULT_SCALES
 
 FILE_NAME = "onlooker.toml"
 FILE_VARIABLE = "ONLOOKER_SETTINGS"
-
-SCALES = {
-    "pixels": {"bandwidth": 0.025, "cutoff": 1e-8},
-    "embedding": {"bandwidth": 0.2, "cutoff": 1e-4},
-}
-"""Bandwidth and cutoff by features: with these, strangers stay strangers."""
 
 SAMPLES = {
     "people": "people",
     "state": "door.onlooker",
     "home": "home",
     "model": "sface",
-    **SCALES["pixels"],
+    **DEFAULT_SCALES["pixels"]._asdict(),
 }
 """Values that the example of a settings file shows where there is no default."""
 
@@ -167,7 +162,7 @@ def load_settings(environment: Mapping[str, str] | None = None, **options: objec
                 break
         else:
             values[setting.key], origins[setting.key] = setting.default, "default"
-    for key, value in SCALES[values["features"]].items():
+    for key, value in DEFAULT_SCALES[values["features"]]._asdict().items():
         values[key] = value if values[key] is None else values[key]
     return Settings(values, origins)
 

@@ -25,8 +25,8 @@ from onlooker.cluster.messages import LearnerConfig
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import HeatKernel
 from onlooker.vision.finder import FaceFinder
+from onlooker.vision.scales import DEFAULT_SCALES
 
-SCALES: Mapping[str, tuple[float, float]] = {"pixels": (0.025, 1e-8), "embedding": (0.2, 1e-4)}
 """Bandwidth and cutoff that belong to the features, as for `watch` and `serve`."""
 
 
@@ -59,8 +59,8 @@ class Config:
     folder: Path
     sites: tuple[SiteConfig, ...]
     finder: FaceFinder = field(default_factory=FaceFinder)
-    bandwidth: float = SCALES["pixels"][0]
-    cutoff: float = SCALES["pixels"][1]
+    bandwidth: float = DEFAULT_SCALES["pixels"].bandwidth
+    cutoff: float = DEFAULT_SCALES["pixels"].cutoff
     vertices: int = 500
     site_cpus: float = 1.0
     camera_cpus: float = 1.0
@@ -128,7 +128,7 @@ def config_of(table: Mapping[str, Any], base: Path) -> Config:
         shared.features or "pixels",
         shared.model,
     )
-    bandwidth, cutoff = SCALES[finder.kind]
+    bandwidth, cutoff = DEFAULT_SCALES[finder.kind]
     return Config(
         base / file.folder,
         sites,

@@ -40,9 +40,11 @@ from onlooker.vision.detector import Detector, YuNet
 from onlooker.vision.finder import FaceFinder, FinderParts
 from onlooker.vision.pixels import PixelFeatures
 from onlooker.vision.quality import Gate
+from onlooker.vision.scales import DEFAULT_SCALES
 from onlooker.vision.types import FaceBox, Frame, Pixels, Sighting
 
-BANDWIDTH, CUTOFF, VERTICES = 0.025, 1e-8, 500
+BANDWIDTH, CUTOFF = DEFAULT_SCALES["pixels"]
+VERTICES = 500
 """The paper's heat parameter, and the cutoff at which it reports 95 % precision at 90 % recall."""
 LABELS = 4
 FRAMES = 640

@@ -23,12 +23,13 @@ from onlooker.experiments.paper.protocol import Step, plan
 from onlooker.experiments.paper.references import literal_figure
 from onlooker.experiments.paper.results_cache import rows_of
 from onlooker.experiments.paper.setup import Setup
-from onlooker.experiments.paper.trial import BANDWIDTHS, Trial, TrialRow, material, scores_by_camera
+from onlooker.experiments.paper.trial import Trial, TrialRow, material, scores_by_camera
 from onlooker.experiments.parallel import spread
 from onlooker.experiments.report.html import share
 from onlooker.experiments.report.section import Section
 from onlooker.experiments.theory import compact, regret
 from onlooker.experiments.theory.regret_plot import draw
+from onlooker.vision.scales import DEFAULT_SCALES
 
 Result = tuple[Section, list[TrialRow]]
 PRECISION = 0.995
@@ -144,7 +145,7 @@ def strangers(setup: Setup) -> Result:
     """The similarity of different strangers at the paper's sigma."""
     faces = [some[0].vector for some in find_faces(setup.dataset.crowd, setup.finder) if some]
     vectors = np.array([vector for vector in faces if vector is not None])
-    bandwidth = setup.bandwidth or BANDWIDTHS[setup.finder.kind]
+    bandwidth = setup.bandwidth or DEFAULT_SCALES[setup.finder.kind].bandwidth
     squared = squared_distances_of_all(setup.finder.features.distance, vectors)
     pairs = np.sqrt(squared[np.triu_indices(len(vectors), 1)])
     different = pairs[pairs > 0.02 * np.median(pairs)]

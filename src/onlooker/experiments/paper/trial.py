@@ -14,8 +14,8 @@ from onlooker.experiments.datasets.manifest import read_dataset
 from onlooker.experiments.paper.methods import METHODS, FaceNames
 from onlooker.experiments.paper.protocol import Found, Protocol, Step, plan
 from onlooker.vision.finder import FaceFinder
+from onlooker.vision.scales import DEFAULT_SCALES
 
-BANDWIDTHS = {"pixels": 0.025, "embedding": 0.2}
 """The paper's heat parameter, and the one at which strangers' embeddings are as dissimilar."""
 
 
@@ -66,7 +66,7 @@ class Trial:
     @property
     def kernel(self) -> HeatKernel:
         """The kernel with the distance of the features."""
-        bandwidth = self.bandwidth or BANDWIDTHS[self.finder.kind]
+        bandwidth = self.bandwidth or DEFAULT_SCALES[self.finder.kind].bandwidth
         return HeatKernel(bandwidth, self.cutoff, self.finder.features.distance)
 
 
