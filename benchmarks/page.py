@@ -180,13 +180,13 @@ def live(browser: Browser, served: Served, minutes: float, warm_up: float) -> di
     kinds.append(by_kind(page))
     count, dataset = frames(page) - first, page.locator("html")
     seconds = time.perf_counter() - begun
-    told = {
+    latency = {
         "p50": float(dataset.get_attribute("data-latency-p50") or "nan"),
         "p95": float(dataset.get_attribute("data-latency-p95") or "nan"),
     }
     page.context.close()
     return {
-        "latency_ms": told,
+        "latency_ms": latency,
         "frames_per_second": count / seconds,
         "heap": {
             "kilobytes": [round(one / 1024) for one in heaps],
@@ -223,7 +223,7 @@ def by_kind(page: Page) -> dict[str, float]:
     """Bytes of that heap which are compiled code, and the others; without the browser's own."""
     chunks: list[str] = []
     session = page.context.new_cdp_session(page)
-    session.on("HeapProfiler.addHeapSnapshotChunk", lambda told: chunks.append(told["chunk"]))
+    session.on("HeapProfiler.addHeapSnapshotChunk", lambda event: chunks.append(event["chunk"]))
     try:
         session.send("HeapProfiler.enable")
         session.send("HeapProfiler.collectGarbage")

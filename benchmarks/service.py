@@ -100,7 +100,7 @@ class Served:
         code = self.process.wait(30)
         lines = self._said.read_text().splitlines(keepends=True)
         expected = ("listening on", self.token)
-        return code, "".join(line for line in lines if not any(words in line for words in expected))
+        return code, "".join(text for text in lines if not any(words in text for words in expected))
 
 
 def labeled_scenes(scenes: list[tuple[bytes, str]]) -> list[tuple[bytes, str]]:
