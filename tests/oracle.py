@@ -147,7 +147,7 @@ class Vertex:
 
 @dataclass
 class Example:
-    """One accepted example, as it arrived, and the id of the vertex that stands for it now."""
+    """One accepted example, as it arrived, and the id of the vertex that represents it now."""
 
     vector: np.ndarray
     vertex: int

@@ -39,7 +39,7 @@ def weight(x, y):
 
 
 def surroundings(learner, x):
-    """Vertices by id, without the one that stands for x; the multiplicity and vector of x."""
+    """Vertices by id, without the one that represents x; the multiplicity and vector of x."""
     vertices = learner.vertices()
     rows = {
         int(i): (vector, int(v), name)

@@ -64,7 +64,7 @@ def saved(tmp_path):
 def test_the_loaded_learner_goes_on_as_the_saved_one(quantizer, dtype, distance, seed, dropped):
     """The same vertices and names for ever; scores but for the last digit.
 
-    A component that fell apart is told late by the saved one and at once by the loaded one, so
+    A component that fell apart is recorded late by the saved one and at once by the loaded one, so
     the same sums may be made in other blocks.
     """
     rng = np.random.default_rng(seed)
@@ -153,7 +153,7 @@ def test_any_name_comes_back(name):
     assert reloaded(learner).names == (name,)
 
 
-# What must be handed in --------------------------------------------------------------------
+# What must be given -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

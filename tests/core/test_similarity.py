@@ -78,7 +78,7 @@ def test_a_smaller_gap_never_makes_a_larger_distance(distance, table, less):
 @pytest.mark.parametrize("distance", DISTANCES, ids=repr)
 @given(table=rows.map(long_enough), chosen=st.sets(st.integers(0, 5), min_size=1))
 def test_a_distance_depends_on_nothing_but_the_pair(distance, table, chosen):
-    """Not on the company in which it was asked for: bits, not digits."""
+    """Not on which other pairs are measured with it: bits, not digits."""
     some = sorted(chosen)
     every = squared_distances(distance, table[0], table)
     few = squared_distances(distance, table[0], table[some])

@@ -2,6 +2,7 @@
 
 import copy
 import functools
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from helpers.streams import eliminated
 from onlooker import ClosestPair, HeatKernel, OnlineHarmonicLearner
-from onlooker.core import solver
+from onlooker.core import preconditioner, solver
 from onlooker.core.preconditioner import Preconditioner
 from onlooker.core.solver import Walk, ends
 from oracle import area, walk_dense, walk_gth, walk_mpmath
@@ -122,7 +123,7 @@ def test_elimination_in_rows_is_the_oracle(seed, n, cutoff, sink):
 
 @given(seed=seeds, cutoff=cutoffs, sink=st.sampled_from(["tiny", "usual", "large"]))
 def test_vertices_that_the_walk_never_visits_change_nothing(seed, cutoff, sink):
-    """A component that fell apart is told late; the solver may be handed too much of it."""
+    """A component that fell apart is recorded late; the solver may be handed too much of it."""
     W, v, labeled = draw_graph(seed, 8, cutoff, 1e9, shape="cloud")
     if not reaches_a_label(W, labeled):
         return
@@ -331,6 +332,29 @@ def test_a_large_component_may_grow_beyond_its_slots_and_shrink_in_one_step():
         assert_predicts_exactly(learner, x)
         learner.observe(x)
     assert_predicts_exactly(learner, rng.normal(size=3))
+
+
+@pytest.mark.parametrize("cutoff", [1e-3, 1e-12])
+def test_a_large_component_is_not_factorised_again_while_it_changes(cutoff, monkeypatch):
+    """Wrong updates of the preconditioner change no answer, but they cost the time it saves."""
+    calls = Counter()
+    for name in ("_inverted", "_product"):
+        original = getattr(preconditioner, name)
+        monkeypatch.setattr(preconditioner, name, counting(calls, name, original))
+    learner, steps = blob_learner(seed=1, cutoff=cutoff), 60
+    calls.clear()
+    predictions = learner.observe_many(np.random.default_rng(5).normal(size=(steps, 3)))
+    assert all(prediction.label is not None for prediction in predictions)
+    assert calls["_inverted"] <= 1
+    assert calls["_product"] <= 30 * steps  # two per iteration
+
+
+def counting(calls, name, original):
+    def wrapper(*arguments):
+        calls[name] += 1
+        return original(*arguments)
+
+    return wrapper
 
 
 def test_a_large_component_in_a_batch_answers_as_one_by_one():

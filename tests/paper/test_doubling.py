@@ -18,7 +18,7 @@ limits = st.integers(1, 7)
 
 
 class Watched:
-    """A learner, and for every example it was shown the vertex that stands for it now."""
+    """A learner, and for every example it was shown the vertex that represents it now."""
 
     def __init__(self, limit, label=(-20.0, 0.0)):
         self.learner = OnlineHarmonicLearner(

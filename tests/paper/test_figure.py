@@ -111,7 +111,7 @@ def test_the_figure_step_by_step(learner):
 
 
 def test_the_answer_is_given_before_the_graph_shrinks(learner):
-    """Place, solve, answer; then shrink: the third vertex is asked while all three are there."""
+    """Place, solve, name; then shrink: the third vertex is named while all three are there."""
     for x in (1.0, 4.0):
         learner.observe([x])
     foretold = learner.predict([2.5])

@@ -38,7 +38,7 @@ def name_at(x):
 
 
 class Site:
-    """A learner, and for every example its place, the vertex that stands for it, and its moves."""
+    """A learner, and for every example its place, the vertex that represents it, and its moves."""
 
     def __init__(self, number, quantizer, limit, kernel=WIDE):
         self.learner = OnlineHarmonicLearner(
@@ -101,7 +101,7 @@ class Site:
             self.shown[key] = (x, vertex)
 
     def displacement(self):
-        """The largest distance of an example to the vertex that stands for it."""
+        """The largest distance of an example to the vertex that represents it."""
         assert {vertex for _, vertex in self.shown.values()} == set(
             self.learner.vertices().ids.tolist()
         )
@@ -180,7 +180,7 @@ def test_examples_and_labels_are_kept_by_every_tree(streams, quantizer, limit, d
     data=st.data(),
 )
 def test_a_conflict_is_refused_by_every_tree_or_by_none(taught, data):
-    """And whoever refuses is left as it was."""
+    """And a learner that refuses does not change."""
     learners = []
     for labeled in taught:
         learner = OnlineHarmonicLearner(NARROW, sink=SINK)
@@ -265,7 +265,7 @@ def test_doubling_a_deep_tree_does_carry_examples_further_than_a_chain():
 
 @given(streams=streams(), limit=st.integers(1, 6), data=st.data())
 def test_closest_pair_an_example_moves_once_per_doubling_of_its_company(streams, limit, data):
-    """The lighter goes, so what stands for it at least doubles; into a label it goes once."""
+    """The lighter goes, so its representative at least doubles; into a label it goes once."""
     root = as_a_tree(watched(streams, ClosestPair(), limit), data)
     most = math.floor(math.log2(len(root.shown))) + 1
     assert max(root.moves.values(), default=0) <= most
@@ -273,7 +273,7 @@ def test_closest_pair_an_example_moves_once_per_doubling_of_its_company(streams,
 
 
 def optimal_diameter(points, centres):
-    """Of the best partition of points on a line into so many intervals: the longest, exactly."""
+    """Of the best partition of points on a line into that many intervals: the longest, exactly."""
     points = sorted(set(points))
 
     def needed(length):

@@ -46,7 +46,7 @@ def test_nobody_is_who_has_no_path_to_a_label(quantizer, stream, x):
     for other in stream:
         learner.observe([other])
     nearest = abs(learner.vertices().vectors.ravel() - x).min()
-    if nearest < learner.radius:  # then somebody else answers for x
+    if nearest < learner.radius:  # then another vertex absorbs x
         return
     assert (learner.predict([x]).label is not None) == connected_to_a_label(learner, x)
 

@@ -9,7 +9,7 @@ Writing that sentence for every unlabeled vertex at once gives a linear system:
 
     (L_uu + gamma I) l_u = W_ul l_l        with the Laplacian L = D - W
 
-and if vertex i stands for v_i identical examples, W becomes V W V and gamma I becomes gamma V.
+and if vertex i represents v_i identical examples, W becomes V W V and gamma I becomes gamma V.
 
 Everything here is exact and offline. The diagonal of the system is a sum (weights plus leaks), and
 a sink of 1e-11 beside weights of 1e3 is lost in it; the answer would then be wrong in its first

@@ -36,7 +36,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from onlooker.core.checks import Floats, slots_where
 
 ITERATIONS = 40
-"""After so many M is computed anew; if it was new, the caller has to solve in another way."""
+"""At this number M is computed anew; if it was new, the caller has to solve in another way."""
 
 WORTHWHILE = 0.1
 """Eigenvalues of M A' closer to 1 than this are not corrected."""
