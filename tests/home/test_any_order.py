@@ -25,14 +25,14 @@ points = st.tuples(st.integers(0, 5), st.integers(0, 3)).map(
 
 
 class AnyOrder(RuleBasedStateMachine):
-    """A home beside a plain learner that is never restarted; copies stand for its past."""
+    """A home beside a plain learner that is never restarted; copies stand for its history."""
 
     def __init__(self):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.home = self.open()
         self.plain = small_learner(max_vertices=4)
-        self.past = {0: copy.deepcopy(self.plain)}
+        self.states = {0: copy.deepcopy(self.plain)}
 
     def open(self):
         return opened(
@@ -55,7 +55,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def compare(self):
         assert digest(self.home.learner) == digest(self.plain)
-        self.past.setdefault(self.home.sequence, copy.deepcopy(self.plain))
+        self.states.setdefault(self.home.sequence, copy.deepcopy(self.plain))
 
     @rule(x=points)
     def observe(self, x):
@@ -81,16 +81,16 @@ class AnyOrder(RuleBasedStateMachine):
     def forget(self, name):
         found, _ = self.both(lambda one: one.forget(name))
         if found is not None:
-            self.past = {self.home.sequence: copy.deepcopy(self.plain)}
+            self.states = {self.home.sequence: copy.deepcopy(self.plain)}
 
-    @precondition(lambda self: len(self.past) > 1)
+    @precondition(lambda self: len(self.states) > 1)
     @rule(data=st.data())
     def undo(self, data):
-        to = data.draw(st.sampled_from(sorted(self.past)))
+        to = data.draw(st.sampled_from(sorted(self.states)))
         before = self.plain.next_id
         self.home.undo(to=to)
-        state = self.past[to].state()
-        self.plain = self.past[to].restored(replace(state, next_id=before))
+        state = self.states[to].state()
+        self.plain = self.states[to].restored(replace(state, next_id=before))
         self.compare()
 
     @rule(kill=st.booleans())

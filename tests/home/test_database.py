@@ -56,10 +56,10 @@ def test_an_older_database_is_brought_up_to_date(tmp_path):
     with sqlite3.connect(path) as connection:
         connection.executescript(SCHEMA_CHANGES[0])
         connection.execute("PRAGMA user_version = 1")
-        connection.execute("INSERT INTO meta VALUES ('kept', 7)")
+        connection.execute("INSERT INTO meta VALUES ('stored', 7)")
     connection.close()
     store = open_database(path)
-    assert store.number("kept") == 7
+    assert store.number("stored") == 7
     assert store.query("SELECT name FROM sqlite_master WHERE name = 'strangers'") == []
     store.close()
 
@@ -253,10 +253,10 @@ def test_numbers_are_noted(store):
 @pytest.mark.parametrize("horizon", [5.0, 10.0, 100.0, 1e6])
 def test_snapshots_are_thinned_but_reach_back_far_enough(horizon):
     times = {sequence: float(sequence) for sequence in range(0, 1000, 3)}
-    kept = needed_snapshots(times, now=999.0, horizon=horizon)
-    assert {996, 999} <= kept
-    assert min(kept) == 0 or times[min(kept)] <= 999 - horizon < times[min(kept) + 3]
-    assert len(kept) <= 11
+    needed = needed_snapshots(times, now=999.0, horizon=horizon)
+    assert {996, 999} <= needed
+    assert min(needed) == 0 or times[min(needed)] <= 999 - horizon < times[min(needed) + 3]
+    assert len(needed) <= 11
 
 
 def test_a_clock_that_was_wrong_does_not_take_the_newest_snapshots():

@@ -86,7 +86,7 @@ def test_the_vector_travels_only_with_a_vertex_that_stays():
     ]
 
 
-def test_a_vertex_without_a_vector_is_left_out_and_told():
+def test_a_vertex_without_a_vector_is_left_out_and_reported():
     learner = small_learner()
     learner.teach(np.zeros(8), "ana")
     table = VertexTable(learner.state())

@@ -37,7 +37,7 @@ def test_a_home_of_other_features_or_distance_is_refused(tmp_path):
     opened(tmp_path).close()
 
 
-def test_a_second_service_is_refused_and_told_by_whom(tmp_path):
+def test_a_second_service_is_refused_and_learns_by_whom(tmp_path):
     with opened(tmp_path) as home:
         with pytest.raises(HomeInUse, match=f"process {os.getpid()};"):
             opened(tmp_path)
@@ -240,7 +240,7 @@ def test_damage_found_while_writing_costs_no_learned_thing(tmp_path):
         assert home.problems == ()
 
 
-def test_a_snapshot_that_fails_is_told_and_loses_nothing(tmp_path, monkeypatch):
+def test_a_snapshot_that_fails_is_reported_and_loses_nothing(tmp_path, monkeypatch):
     home = opened(tmp_path, retention=RetentionPolicy(snapshot_every=10))
 
     def full_disk(*_):

@@ -38,7 +38,7 @@ def test_no_byte_of_a_forgotten_person_remains(tmp_path, every):
     assert files_with(tmp_path, *needles)
     crash(home)
     with opened(tmp_path) as home:
-        kept = home.album.picture(1)
+        remaining = home.album.picture(1)
         receipt = home.forget(name)
         assert files_with(tmp_path, *needles) == []
         assert [path.stem for path in snapshot_files(tmp_path)] == [f"{home.sequence:012d}"]
@@ -47,7 +47,7 @@ def test_no_byte_of_a_forgotten_person_remains(tmp_path, every):
         assert receipt.events > 50
         assert receipt.snapshots >= 1
         assert home.learner.names == ("ana",)
-        assert home.album.picture(1) == kept
+        assert home.album.picture(1) == remaining
         with pytest.raises(NotFound):
             home.undo(to=home.sequence - 1)
         word = digest(home.learner)

@@ -187,8 +187,8 @@ def test_on_a_disk_that_is_really_full_naming_goes_on_and_forgetting_needs_balla
 ):
     done = small_disk(FILLED, tmp_path, megabytes)
     assert done.stderr == ""
-    told = "forgotten\n" if megabytes else "not forgotten: database or disk is full"
-    assert done.stdout.startswith(told)
+    expected = "forgotten\n" if megabytes else "not forgotten: database or disk is full"
+    assert done.stdout.startswith(expected)
     assert done.returncode == (0 if megabytes else 3)
 
 

@@ -62,8 +62,8 @@ def test_one_event_a_call_with_camera_and_frame(tmp_path):
         home.teach(np.zeros(8), "ana")
         home.observe(np.full(8, 0.1), camera="door", frame=7)
         home.drop(1)
-        told = [(e.sequence, e.time, e.camera, e.frame, e.kind) for e in home.events()]
-    assert told == [
+        listed = [(e.sequence, e.time, e.camera, e.frame, e.kind) for e in home.events()]
+    assert listed == [
         (1, 5.0, None, None, "teach"),
         (2, 5.0, "door", 7, "observe"),
         (3, 5.0, None, None, "drop"),

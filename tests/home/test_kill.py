@@ -91,7 +91,7 @@ def one_life(folder, steps, seconds):
         killer.start()
         lines += process.stdout
         killer.join()
-    return [line.split() for line in lines if line.endswith("\n")]
+    return [row.split() for row in lines if row.endswith("\n")]
 
 
 def kill_often(folder, kills, seed):
@@ -122,7 +122,7 @@ def test_nothing_acknowledged_is_lost_to_kill_9(tmp_path):
     assert steps > 100
 
 
-def told(folder, kills, seed):
+def report(folder, kills, seed):
     """The figures in words."""
     steps, ahead = kill_often(folder, kills, seed)
     return f"{steps} steps, {ahead} times one more was on the disk than had been acknowledged"
@@ -131,4 +131,4 @@ def told(folder, kills, seed):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--child"]:
         child(sys.argv[2])
-    long_version(__doc__, told)
+    long_version(__doc__, report)

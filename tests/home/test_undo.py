@@ -63,7 +63,7 @@ def test_undo_to_what_is_not_there_is_refused(tmp_path, to):
         assert home.sequence == 1
 
 
-def test_undo_reaches_back_as_far_as_it_was_told(tmp_path):
+def test_undo_reaches_back_as_far_as_it_was_promised(tmp_path):
     clock = Clock()
     retention = RetentionPolicy(snapshot_every=5, undo_days=2)
     with opened(tmp_path, retention=retention, clock=clock) as home:

@@ -1,9 +1,15 @@
 """One card a stranger, whatever the order; nothing of them stays longer than it should."""
 
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -649,3 +655,67 @@ def test_addresses_that_are_none(address):
     with pytest.raises(BadValue, match="a webhook has an address") as error:
         Webhook(address)
     assert "secret" not in str(error.value)
+
+
+# Kills -------------------------------------------------------------------------------------
+
+FORGET = """
+import os, sys
+import numpy as np
+from helpers.homes import small_learner
+from onlooker.home.home import Home
+from onlooker.strangers.book import StrangerBook
+folder, stop, count = sys.argv[1], int(sys.argv[2]), 0
+def traced(sql):
+    global count
+    count += 1
+    if count == stop:
+        os.kill(os.getpid(), 9)
+with Home(folder, new_learner=small_learner) as home, StrangerBook(home) as book:
+    home.database._connection.set_trace_callback(traced)
+    book.forget("ana")
+    home.database._connection.set_trace_callback(None)
+print(count)
+"""
+
+
+def forget_ana(folder, stop):
+    return subprocess.run(
+        [sys.executable, "-c", FORGET, str(folder), str(stop)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_forgetting_killed_at_any_statement_leaves_all_of_it_or_nothing(tmp_path):
+    """Vectors, pictures, sightings, cards; who was kept out of it, and the cameras, stay."""
+    whole, picture = tmp_path / "whole", png(7, side=24)
+    mine, card = np.full(LENGTH, 0.111), np.full(LENGTH, 0.777)
+    with opened(whole) as home, StrangerBook(home, save_every=1) as book:
+        home.teach(np.full(LENGTH, 9.0), "ben")
+        book.observe(card, camera="door", frame=0, picture=picture)
+        book.observe(np.full(LENGTH, 40.0), camera="door", frame=1)
+        home.teach(mine, "ana", picture=png(8, side=24))
+        home.observe(np.full(LENGTH, 0.3), camera="door", frame=2)
+        home.record_sighting(camera="door", frame=2, name="ana", vertex=1)
+        home.cameras.add("door", "rtsp://10.0.0.5/1")
+        home.taught.add([SimpleNamespace(name="ana", vector=mine)])
+        assert home.predict(card).label == "ana"
+    needles = [b"ana", mine.tobytes(), card.tobytes(), picture[60:90], png(8, side=24)[60:90]]
+    statements = int(forget_ana(shutil.copytree(whole, tmp_path / "0"), 0).stdout)
+    assert statements > 20
+    outcomes = set()
+    for stop in range(1, statements + 1, max(1, statements // 16)):
+        folder = shutil.copytree(whole, tmp_path / str(stop))
+        assert forget_ana(folder, stop).returncode == -signal.SIGKILL
+        with opened(folder) as home, StrangerBook(home) as book:
+            known = "ana" in home.learner.names
+            outcomes.add(known)
+            assert home.problems == ()
+            assert [one.number for one in book.cards()] == ([1, 2] if known else [2])
+            assert bool(home.album.sightings()) == known
+            assert home.cameras.sources() == {"door": "rtsp://10.0.0.5/1"}
+            assert home.predict(np.full(LENGTH, 9.0)).label == "ben"
+        assert bool(files_with(folder, *needles)) == known
+    assert outcomes == {True, False}
