@@ -6,13 +6,13 @@ import cv2
 import numpy as np
 import pytest
 
-from onlooker.experiments.paper import trial as trials
 from onlooker.experiments.paper.methods import METHODS
 from onlooker.experiments.paper.protocol import Protocol, Step
 from onlooker.experiments.paper.trial import Trial, detection_rate, run, scores_by_camera
 from onlooker.simulation.filming import Truth
 from onlooker.simulation.orl import pictures_of
 from onlooker.simulation.scenarios import write_dataset
+from onlooker.vision.scales import DEFAULT_SCALES
 from onlooker.vision.types import FaceBox, Frame
 
 NAMES = {1: "ana", 2: "ben", 5: None}
@@ -114,7 +114,7 @@ def test_strangers_of_the_crowd_join_and_are_no_part_of_the_recording(folder, ro
 
 def test_the_bandwidth_of_the_features_unless_another_is_given(folder):
     trial = Trial(folder, "walk", "nearest", 1e-6)
-    assert trial.kernel.bandwidth == trials.BANDWIDTHS["pixels"]
+    assert trial.kernel.bandwidth == DEFAULT_SCALES["pixels"].bandwidth == 0.025
     assert replace(trial, bandwidth=0.1).kernel.bandwidth == 0.1
     assert trial.kernel.distance == trial.finder.features.distance
 
