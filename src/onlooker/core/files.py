@@ -1,4 +1,6 @@
-"""Replacing a file so that a crash leaves the old content or the new one, never a part of either.
+"""Replacing and locking files.
+
+A file is replaced so that a crash leaves the old content or the new one, never a part of either.
 
 The new content goes to a temporary file in the same folder (a rename across file systems is a
 copy), is synced, and takes the name in one step. Then the folder is synced, because that is where
@@ -9,7 +11,9 @@ import errno
 import logging
 import os
 import stat
+import sys
 import tempfile
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -100,6 +104,32 @@ def remove_temporary_files(folder: PathLike) -> None:
     """
     for path in Path(folder).glob(TEMPORARY_FILES):
         path.unlink(missing_ok=True)
+
+
+def lock_file(descriptor: int, *, wait: bool) -> None:
+    """Lock an open file exclusively; without waiting, an OSError if another process holds it.
+
+    The operating system releases the lock when the file is closed or its owner dies.
+
+    >>> with tempfile.TemporaryFile() as file:
+    ...     lock_file(file.fileno(), wait=False)
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(descriptor, 1 << 20, os.SEEK_SET)  # behind the content, which others may read
+        while True:
+            try:
+                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+                return
+            except OSError:
+                if not wait:
+                    raise
+                time.sleep(0.1)
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 def refuse_irregular(path: PathLike) -> None:

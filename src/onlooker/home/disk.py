@@ -2,11 +2,11 @@
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from onlooker.core.files import lock_file
 from onlooker.home.database import HomeError
 
 NEEDED_FREE = 4
@@ -26,7 +26,7 @@ class Lock:
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            _lock(self._file)
+            lock_file(self._file, wait=False)
         except OSError as error:
             os.lseek(self._file, 0, os.SEEK_SET)
             holder = os.read(self._file, 20).decode("ascii", "replace").strip() or "unknown"
@@ -43,18 +43,6 @@ class Lock:
         """Let another process open the home."""
         os.ftruncate(self._file, 0)
         os.close(self._file)
-
-
-def _lock(file: int) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        os.lseek(file, 1 << 20, os.SEEK_SET)  # behind the process id, which others must read
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 class Ballast:

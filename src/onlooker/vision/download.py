@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPException, HTTPMessage, HTTPResponse
@@ -13,7 +12,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from onlooker.core.errors import OnlookerError
-from onlooker.core.files import move_into_place
+from onlooker.core.files import lock_file, move_into_place
 
 Progress = Callable[[int, int], object]
 """Called with the number of bytes received and the number of bytes expected."""
@@ -181,17 +180,5 @@ class _SameScheme(HTTPRedirectHandler):
 def _locked(lock: Path) -> Iterator[None]:
     """One at a time, of threads and processes; the system releases a lock when its owner dies."""
     with lock.open("ab") as file:
-        if sys.platform == "win32":
-            import msvcrt
-
-            while True:
-                try:  # gives up after ten seconds by itself
-                    msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-                    break
-                except OSError:
-                    continue
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
+        lock_file(file.fileno(), wait=True)
         yield
