@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from helpers.homes import LENGTH, small_learner
-from helpers.mosquitto import PASSWORD, USER, Mosquitto, free_port, listening
+from helpers.mosquitto import PASSWORD, USER, Mosquitto, listening
+from helpers.ports import free_port
 from helpers.waiting import eventually
 from onlooker.alerts.mqtt import Broker, MqttAlerts
 from onlooker.alerts.queue import WAITING

@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from helpers.homes import files_with, open_database
-from helpers.mosquitto import PASSWORD, USER, Mosquitto, free_port, listening
+from helpers.mosquitto import PASSWORD, USER, Mosquitto, listening
+from helpers.ports import free_port
 from helpers.services import photo, scene
 from helpers.waiting import eventually
 from onlooker.cli.alerts import Alerts

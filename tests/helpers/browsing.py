@@ -1,4 +1,4 @@
-"""A real browser for the tests of the page: Debian's chromium, led by playwright."""
+"""A real browser for the tests of the page: Debian's chromium, driven by playwright."""
 
 import os
 import re
@@ -27,38 +27,38 @@ QUIET = (
     "--disable-sync",
 )
 PATIENCE = 1000 * DEADLINE
-"""Milliseconds after which what should be there counts as missing."""
+"""DEADLINE in milliseconds, the unit of playwright."""
 LOCAL = ("blob:", "data:")
-"""Addresses of what the browser holds itself."""
+"""Schemes of data that the browser holds itself."""
 MANY = re.compile(r"[1-9]\d+")
-"""Ten or more."""
+"""A number of ten or more."""
 REPLACED = re.compile(
     r"404 .*/(strangers/\d+/faces/\w+|faces/\d+/picture|seen/.*/picture|faces\?person=\w+)\)$"
 )
-"""A picture, or a name, may be gone between being told and being asked for."""
+"""Errors that are expected: a picture or a name may be removed before the page requests it."""
 VIEWS = ("live", "strangers", "people", "map", "events", "health", "add")
 
 expect.set_options(timeout=PATIENCE)
 
 
 def chromium():
-    """Where the browser is."""
+    """The path of the browser."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
-        words = "chromium is not here; install it: apt install chromium"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(words)
+        message = "chromium is not installed; install it: apt install chromium"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
     return found
 
 
 def write_film(path, scenes, *, often=2):
-    """A video for the webcam, which shows it again and again at thirty pictures a second."""
+    """A video for the simulated webcam, which repeats it at 30 frames per second."""
     path.write_bytes(b"".join(encoded(pixels, ".jpg") * often for pixels in scenes))
     return path
 
 
 @contextmanager
 def browsing(*more):
-    """The browser; `more` goes to its command line."""
+    """The browser, with `more` command-line arguments."""
     program = chromium()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -72,16 +72,16 @@ def browsing(*more):
 
 @contextmanager
 def running(folder, open_service=service_in):
-    """The service in a folder, on a free port."""
+    """The service of a home in `folder`, on a free port."""
     with open_service(folder) as service:
         known, token = Token.in_folder(folder, new=True)
         app = create_app(service, guard=Guard(TokenChecker(known)))
-        with serving(service, app) as address:
+        with serving(app) as address:
             yield SimpleNamespace(address=address, token=token, running=service, folder=folder)
 
 
 def webcam(video):
-    """For the command line: this video is what the computer's camera sees."""
+    """Command-line arguments that make this video the picture of the computer's camera."""
     return (
         "--use-fake-ui-for-media-stream",
         "--use-fake-device-for-media-stream",
@@ -90,15 +90,15 @@ def webcam(video):
 
 
 class Tab:
-    """A page of the browser, and everything it asked for and complained of."""
+    """A page of the browser, the URLs it requested, and its errors and warnings."""
 
     def __init__(self, context, address, forgiven=()):
         self.context, self.address, self.forgiven = context, address, forgiven
-        self.asked, self.complaints = [], []
+        self.requested, self.complaints = [], []
         self.page = context.new_page()
         self.page.set_default_timeout(PATIENCE)
-        self.page.on("request", lambda request: self.asked.append(request.url))
-        self.page.on("websocket", lambda socket: self.asked.append(socket.url))
+        self.page.on("request", lambda request: self.requested.append(request.url))
+        self.page.on("websocket", lambda socket: self.requested.append(socket.url))
         self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
 
@@ -116,24 +116,24 @@ class Tab:
         expect(self.page.locator("html[data-ready=yes]")).to_be_attached()
 
     def go(self, view):
-        """As somebody who chooses it in the bar."""
+        """Click the view in the navigation."""
         self.page.locator(f"[data-to={view}]").click()
         expect(self.page.locator(f".view-{view} h1")).to_be_attached()
 
     def fetched(self, path):
-        """What the service says, asked with the rights of this browser."""
+        """The JSON of a GET request with the cookies of this browser."""
         return self.page.request.get(f"{self.address}{API}{path}", timeout=PATIENCE).json()
 
     def posted(self, path, **data):
-        """What it says to a change."""
+        """The JSON of a successful POST request with the cookies of this browser."""
         answer = self.page.request.post(f"{self.address}{API}{path}", data=data, timeout=PATIENCE)
         assert answer.ok, answer.text()
         return answer.json()
 
     def check(self):
-        """Nothing left this machine, and the browser had nothing to complain of."""
+        """Check that every request went to this service and that no unexpected error came."""
         ours = urlsplit(self.address).netloc
-        away = [url for url in self.asked if not url.startswith(LOCAL) and _host(url) != ours]
+        away = [url for url in self.requested if not url.startswith(LOCAL) and _host(url) != ours]
         assert not away, away
         bad = [one for one in self.complaints if not any(word in one for word in self.forgiven)]
         bad = [one for one in bad if not REPLACED.search(one)]
@@ -145,7 +145,7 @@ def _host(url):
 
 
 def sign_in(context, address, token):
-    """The cookie, without the form."""
+    """Get the session cookie without the form."""
     answer = context.request.post(
         f"{address}{API}/session", data={"token": token}, timeout=PATIENCE
     )
@@ -154,7 +154,7 @@ def sign_in(context, address, token):
 
 @contextmanager
 def tab_of(browser, address, *, token=None, forgiven=(), **options):
-    """A tab in a browser that remembers nothing; what it did is checked at the end."""
+    """A tab in a new browser context, without cookies or storage; checked at the end."""
     context = browser.new_context(**options)
     try:
         if token is not None:
@@ -167,7 +167,7 @@ def tab_of(browser, address, *, token=None, forgiven=(), **options):
 
 
 def use_camera(page):
-    """This computer's, from the first page."""
+    """Start this computer's camera from the view that adds cameras."""
     page.get_by_role("button", name="Use the camera").click()
 
 
@@ -175,11 +175,11 @@ def ask_why(page, box=".box"):
     """Click a box until its dialog is open: boxes come and go, and may be gone before the click."""
     dialog = page.get_by_role("dialog")
 
-    def asked():
+    def opened():
         page.locator(box).first.dispatch_event("click")
         return dialog.count()
 
-    eventually(asked)
+    eventually(opened)
     return dialog
 
 
@@ -189,7 +189,7 @@ def keep_message(page):
 
 
 def name_a_stranger(page, name):
-    """Four faces of the first card that has so many."""
+    """Name four faces of the first card that has four; returns the number of the card."""
     card = page.locator(".card:has([data-face='3'])").first
     expect(card).to_be_visible()
     number = card.get_attribute("data-card")
@@ -203,13 +203,13 @@ def name_a_stranger(page, name):
 
 
 def open_person(tab, name):
-    """From the list of people to one of them."""
+    """Open a person from the list of people."""
     tab.go("people")
     tab.page.get_by_role("link", name=f"Open {name}").click()
     expect(tab.page.get_by_role("heading", level=1, name=name)).to_be_visible()
 
 
 def loaded(pictures):
-    """Whether all of these pictures are there and can be seen."""
+    """Whether there are pictures and all of them are loaded."""
     seen = "all => all.length > 0 && all.every(one => one.complete && one.naturalWidth > 0)"
     return pictures.evaluate_all(seen)

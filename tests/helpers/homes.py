@@ -1,4 +1,4 @@
-"""What the tests of a home share: a small learner, its stream, pictures, a look at the disk."""
+"""Shared by the tests of a home: a small learner, its stream, pictures, a search of the files."""
 
 import struct
 import zlib
@@ -26,7 +26,7 @@ def small_learner(quantizer="closest", max_vertices=12):
 
 
 def stream(seed, count, people=2):
-    """Faces of people who wander, and now and then a stranger: vectors and names."""
+    """Noisy faces of a few people, every 13th of a stranger: vectors and names."""
     rng = np.random.default_rng(seed)
     homes = rng.normal(size=(people, LENGTH)) * 2
     for number in range(count):
@@ -39,7 +39,7 @@ def stream(seed, count, people=2):
 
 
 def png(seed=0, side=4):
-    """A real little picture: grey noise."""
+    """A small PNG picture of gray noise."""
     rng = np.random.default_rng(seed)
     rows = b"".join(b"\0" + rng.bytes(side) for _ in range(side))
     parts = [

@@ -1,4 +1,4 @@
-"""What the kill tests share: a child's environment, the comparison afterwards, the long run."""
+"""Shared by the kill tests: a child's environment, the comparison afterwards, the long run."""
 
 import argparse
 import os

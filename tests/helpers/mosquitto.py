@@ -1,4 +1,4 @@
-"""A real MQTT broker on a free port of this computer, and somebody who listens there."""
+"""A real MQTT broker on a free port of this computer, and a client that records its messages."""
 
 import os
 import shutil
@@ -12,23 +12,19 @@ import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
+from helpers.ports import free_port
 from helpers.waiting import DEADLINE, eventually
 
 USER, PASSWORD = "ana", "open sesame"
 
 
 def program(name):
-    """Where a program of the Debian package is."""
+    """The path of a program of the Debian package."""
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if found is None:
-        words = f"{name} is not here; install Debian's package mosquitto"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(words)
+        message = f"{name} is not installed; install it: apt install mosquitto"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
     return found
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as any_port:
-        return any_port.getsockname()[1]
 
 
 class Mosquitto:
@@ -82,7 +78,7 @@ class Mosquitto:
 
 @contextmanager
 def listening(port, user=None, password=None):
-    """All messages from now on, and those the broker keeps: (topic, text, whether repeated)."""
+    """All retained and new messages, as a list that grows: (topic, text, whether retained)."""
     heard, there = [], threading.Event()
     client = Client(CallbackAPIVersion.VERSION2)
     client.username_pw_set(user, password)

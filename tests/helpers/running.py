@@ -8,8 +8,8 @@ from onlooker.web.server import Server, listening_socket
 
 
 @contextmanager
-def serving(service, app):
-    """Serve an app: its address."""
+def serving(app):
+    """Serve an app at the address that is yielded."""
     with listening_socket("127.0.0.1", 0) as ours:
         port = ours.getsockname()[1]
         server = Server(app, before_shutdown=lambda: None)

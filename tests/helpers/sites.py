@@ -1,4 +1,4 @@
-"""What the tests of the cluster share: learner settings, and streams as functions of a number."""
+"""Shared by the tests of the cluster: learner settings, and streams as functions of a number."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from helpers import ray_settings
 from helpers.homes import LENGTH, small_learner
 from onlooker.cluster.messages import LearnerConfig
 
-assert ray_settings  # for whoever runs a file by itself
+assert ray_settings  # also when a test file is run as a script
 
 LEARNER = small_learner(max_vertices=20)
 LEARNER_CONFIG = LearnerConfig(LEARNER.kernel, LEARNER.features, LEARNER.max_vertices, LEARNER.sink)
@@ -15,7 +15,8 @@ LEARNER_CONFIG = LearnerConfig(LEARNER.kernel, LEARNER.features, LEARNER.max_ver
 def example(site, number):
     """The example that a site's camera sends under a number: a vector, and a name or none.
 
-    Now and then a stranger, who leaves no trace, and a label."""
+    Every 13th is a stranger, who is not learned; a few have labels.
+    """
     rng = np.random.default_rng([site, number])
     person = number % 3
     home = np.random.default_rng([77, person]).normal(size=LENGTH) * 2

@@ -1,4 +1,4 @@
-"""Waiting for what happens in another thread or process."""
+"""Waiting for a condition that another thread or process fulfils."""
 
 import time
 
@@ -6,11 +6,11 @@ DEADLINE = 120.0
 """Seconds after which a condition counts as never met: far more than a busy machine needs."""
 
 
-def eventually(true, seconds=DEADLINE):
-    """What becomes true, once it does."""
+def eventually(condition, seconds=DEADLINE):
+    """The first true result of condition(), called again and again."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        if found := true():
+        if found := condition():
             return found
         time.sleep(0.02)
     raise AssertionError(f"not within {seconds} s")

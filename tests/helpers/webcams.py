@@ -7,7 +7,7 @@ from itertools import cycle
 
 
 class Webcam:
-    """Shows its pictures again and again to whoever asks, unless it is unplugged."""
+    """Sends its pictures again and again to every client, unless it is unplugged."""
 
     def __init__(self, *jpegs, pause=0.04):
         self._jpegs, self._pause = jpegs, pause
@@ -20,7 +20,7 @@ class Webcam:
         return f"http://admin:hunter2@127.0.0.1:{self.port}/video?key=hunter2"
 
     def plug_in(self):
-        """At the same address as before."""
+        """Start to listen, at the same address as before."""
         over, jpegs, pause = threading.Event(), self._jpegs, self._pause
 
         class Handler(BaseHTTPRequestHandler):
@@ -31,7 +31,7 @@ class Webcam:
                 self.send_response(200)
                 self.send_header("Content-Type", "multipart/x-mixed-replace; boundary=frame")
                 self.end_headers()
-                with suppress(OSError):  # whoever looked may have gone away
+                with suppress(OSError):  # the client may have disconnected
                     for jpeg in cycle(jpegs):
                         head = f"--frame\r\nContent-Type: image/jpeg\r\nContent-Length: {len(jpeg)}"
                         self.wfile.write(head.encode() + b"\r\n\r\n" + jpeg + b"\r\n")
@@ -45,7 +45,7 @@ class Webcam:
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def unplug(self):
-        """Every viewer is cut off, and nobody is let in."""
+        """Close every connection, and accept no new one."""
         if self._server is not None:
             self._over.set()
             self._server.shutdown()

@@ -1,4 +1,4 @@
-"""The service with people, with nobody, and a browser whose webcam shows a film of real faces."""
+"""Services with and without known people, and a browser whose webcam shows real faces."""
 
 import shutil
 from contextlib import ExitStack
@@ -20,14 +20,14 @@ NAMED = ("Anastasia", "Benedict", "Cordelia")
 
 @pytest.fixture(scope="session")
 def reel():
-    """Of each of the eight people some pictures as a camera would take them, in order."""
+    """Frames of a simulated camera, one list for each of the eight people."""
     scenes = [frame.pixels for frame, _ in scenario("V1", frames=8 * EACH)]
     return [scenes[at : at + EACH] for at in range(0, len(scenes), EACH)]
 
 
 @pytest.fixture(scope="session")
 def video(reel, tmp_path_factory):
-    """What the webcam sees: Anastasia, then Benedict."""
+    """The video of the simulated webcam: Anastasia, then Benedict."""
     return write_film(tmp_path_factory.mktemp("film") / "webcam.mjpeg", reel[0] + reel[1])
 
 
@@ -40,7 +40,7 @@ def browser(video):
 
 @pytest.fixture(scope="session")
 def taught(reel, tmp_path_factory):
-    """A home that knows three of the eight, has seen them often, and the others too."""
+    """The folder of a home that knows three of the eight people and has seen all of them often."""
     folder = tmp_path_factory.mktemp("taught") / "home"
     with service_in(folder) as service:
         client = client_of(service, folder)
@@ -57,21 +57,21 @@ def taught(reel, tmp_path_factory):
 
 @pytest.fixture
 def empty(tmp_path):
-    """A service that is new."""
+    """A service with a new home."""
     with running(tmp_path / "home") as service:
         yield service
 
 
 @pytest.fixture
 def own(taught, tmp_path):
-    """A service with people, for one test alone: to be changed."""
+    """A service with known people, for a single test, which may change it."""
     with running(Path(shutil.copytree(taught, tmp_path / "home"))) as service:
         yield service
 
 
 @pytest.fixture(scope="module")
 def full(taught, reel, tmp_path_factory):
-    """The same with a camera, for whoever only looks."""
+    """A service with known people and a camera, shared by tests that change nothing."""
     folder = Path(shutil.copytree(taught, tmp_path_factory.mktemp("full") / "home"))
     jpegs = [encoded(pixels, ".jpg") for pixels in reel[0][:8] + reel[3][:8]]
     with running(folder) as service, Webcam(*jpegs, pause=0.4) as seen:
@@ -82,7 +82,7 @@ def full(taught, reel, tmp_path_factory):
 
 @pytest.fixture
 def visit(browser):
-    """visit(service, ...) gives a tab there, signed in unless told otherwise."""
+    """visit(service, ...) opens a browser tab, signed in unless signed_in is False."""
     with ExitStack() as tabs:
 
         def visiting(service, *, signed_in=True, **options):

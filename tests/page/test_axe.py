@@ -1,4 +1,4 @@
-"""Accessibility: axe-core has nothing to say about any view, light or dark, empty or full."""
+"""Accessibility: axe-core finds no violation in any view, light or dark, empty or full."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -11,13 +11,13 @@ AXE = Axe()
 
 
 def violations(page):
-    """What axe-core finds, each with the first elements."""
+    """The violations that axe-core finds, each with its first elements."""
     found = AXE.run(page, options={"resultTypes": ["violations"]}).response["violations"]
     return [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in found]
 
 
 def settled(page):
-    """No transition is under way: half-faded text has no contrast."""
+    """Wait until no animation runs: half-faded text has too little contrast."""
     still = "document.getAnimations().every(one => one.playState !== 'running')"
     eventually(lambda: page.evaluate(still))
 
@@ -86,7 +86,7 @@ def test_messages_and_the_token(empty, visit, theme):
     checked(page, "token")
     page.keyboard.press("Escape")
     expect(page.locator("[data-choice=camera] .error")).not_to_be_empty()
-    checked(page, "trouble")
+    checked(page, "error")
     page.keyboard.press("u")
     expect(page.locator(".toast")).to_be_visible()
     checked(page, "toast")

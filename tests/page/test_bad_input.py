@@ -1,4 +1,4 @@
-"""What goes wrong in other people's browsers: no camera, two tabs, markup, crowds, wrong clocks."""
+"""Unusual input: no camera, two tabs, names with markup, many people and events, wrong clocks."""
 
 import re
 import time
@@ -21,7 +21,7 @@ from onlooker.web.service import Service
 MARKUP = '<img src=x onerror=alert(1)> & <b>"Zoë"</b>'
 DAY = 86400
 PEOPLE, EVENTS = 200, 10_000
-LATELY = re.compile(r"last (just now|\d+ (second|minute))")
+RECENTLY = re.compile(r"last (just now|\d+ (sec|min))")
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_two_tabs_have_a_camera_each_and_tell_the_same(own, visit):
 def test_a_name_that_is_markup_is_text_everywhere(own, visit):
     tab = visit(own)
     page = tab.open("strangers")
-    asked = []
-    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    alerts = []
+    page.on("dialog", lambda dialog: (alerts.append(dialog.message), dialog.dismiss()))
     card = page.locator(".card").first
     card.get_by_role("combobox", name="Name").fill(MARKUP)
     card.get_by_role("button", name="Name", exact=True).click()
@@ -92,7 +92,7 @@ def test_a_name_that_is_markup_is_text_everywhere(own, visit):
     page.locator(".map-table summary").click()
     expect(page.locator(".map-table tbody")).to_contain_text(MARKUP)
     assert page.locator("img[src=x], b").count() == 0
-    assert asked == []
+    assert alerts == []
 
 
 def test_two_hundred_people(empty, visit):
@@ -118,7 +118,7 @@ def test_two_hundred_people(empty, visit):
 
 
 def simple_service(folder, **options):
-    """A home of short vectors: ten thousand events of real faces take their time."""
+    """A service with a home of short vectors, which stores 10,000 events in seconds."""
     short = SimpleNamespace(tag=small_learner().features)
     parts = FinderParts(FINDER.detect, short, FINDER.judge)
     recognizer = LiveRecognizer(FaceFinder(parts=parts))
@@ -159,18 +159,16 @@ def test_a_clock_that_is_off_by_a_day_changes_nothing(full, visit, days):
     tab.context.clock.install(time=time.time() + days * DAY)
     tab.context.clock.resume()
     page = tab.open("strangers")
-    expect(page.locator(".card").first).to_contain_text(
-        re.compile(r"last (just now|\d+ (sec|min))")
-    )
+    expect(page.locator(".card").first).to_contain_text(RECENTLY)
     expect(page.locator(".cards")).not_to_contain_text("day")
     tab.go("health")
-    told = page.locator(".view-tools")
-    expect(told).to_contain_text("As of")
+    as_of = page.locator(".view-tools")
+    expect(as_of).to_contain_text("As of")
 
     def right():
         now = time.time()
         possible = {time.strftime("%H:%M", time.gmtime(now + by)) for by in (-60, 0, 60)}
         local = page.evaluate("new Date().getTimezoneOffset()")
-        return local != 0 or any(one in told.inner_text() for one in possible)
+        return local != 0 or any(one in as_of.inner_text() for one in possible)
 
     eventually(right)

@@ -1,4 +1,4 @@
-"""The first five minutes: choose a camera, be seen, be asked, be named, be known."""
+"""The first run: choose a camera, name a stranger, be recognized."""
 
 import pytest
 from playwright.sync_api import expect
@@ -18,14 +18,14 @@ def test_somebody_new_comes_to_be_known(empty, visit):
     assert page.url.endswith("#/add")
     use_camera(page)
 
-    # Whatever changes something needs the token.
+    # A request that changes something needs the token.
     page.locator("#token").fill("guess")
     page.get_by_role("button", name="Continue").click()
     expect(page.locator("dialog .error")).to_contain_text("not the token")
     page.locator("#token").fill(empty.token)
     page.get_by_role("button", name="Continue").click()
 
-    # The camera is watched, and nobody is known; somebody is asked for.
+    # The camera runs, and the page asks for the name of the unknown person.
     tile = page.locator(".tile[data-camera='this computer']")
     expect(tile).to_have_attribute("data-frames", MANY)
     expect(tile.locator(".box[data-state=nobody]")).to_be_visible()
@@ -37,7 +37,7 @@ def test_somebody_new_comes_to_be_known(empty, visit):
     name_a_stranger(page, NAME)
     expect(page.locator(".toast")).to_contain_text(f"as {NAME}")
 
-    # The box carries the name from now on, and it learns without being asked.
+    # From now on the box has the name, and the learner learns without further labels.
     tab.go("live")
     expect(page.locator(f".box[data-name={NAME}][data-state=known]")).to_be_visible()
     expect(page.locator(".here")).to_contain_text(f"This is {NAME}: the walk from this face ends")

@@ -1,8 +1,7 @@
-"""A server that goes away and comes back, with the same store or with another."""
+"""The page recovers by itself after the server stopped and started again."""
 
 import re
 import shutil
-import socket
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from playwright.sync_api import expect
 
 from helpers.browsing import MANY, loaded, name_a_stranger, open_person, use_camera
 from helpers.killing import environment
+from helpers.ports import free_port
 from helpers.services import API
 from helpers.waiting import DEADLINE, eventually
 
@@ -38,10 +38,10 @@ FILLED = {
 
 @contextmanager
 def process(folder, port, *sources):
-    """`onlooker serve`, killed at the end as if by accident; its token if it is new."""
+    """`onlooker serve`, ended by SIGKILL; its token if the home is new."""
     folder.parent.mkdir(exist_ok=True)
-    said = folder.parent / "said.txt"
-    with said.open("w") as stream:
+    errors = folder.parent / "stderr.txt"
+    with errors.open("w") as stream:
         child = subprocess.Popen(
             [*MAIN, "serve", *sources, "--home", str(folder), "--port", str(port)],
             stderr=stream,
@@ -51,7 +51,7 @@ def process(folder, port, *sources):
     address = f"http://127.0.0.1:{port}"
 
     def answers():
-        assert child.poll() is None, said.read_text()
+        assert child.poll() is None, errors.read_text()
         try:
             return httpx2.get(f"{address}{API}/session").status_code == 200
         except httpx2.TransportError:
@@ -59,16 +59,11 @@ def process(folder, port, *sources):
 
     try:
         eventually(answers)
-        token = re.search(r"shown this once: (\S+)", said.read_text())
+        token = re.search(r"shown this once: (\S+)", errors.read_text())
         yield SimpleNamespace(address=address, token=token and token[1])
     finally:
         child.kill()
         child.wait(DEADLINE)
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as any_port:
-        return any_port.getsockname()[1]
 
 
 def test_a_killed_server_heals(tmp_path, visit):
@@ -88,7 +83,7 @@ def test_a_killed_server_heals(tmp_path, visit):
         before = int(tile.get_attribute("data-frames") or 0)
         eventually(lambda: int(tile.get_attribute("data-frames") or 0) > before + 3)
         tab.go("strangers")
-        name_a_stranger(page, "Dorothea")  # and what changes something is still permitted
+        name_a_stranger(page, "Dorothea")  # the tab is still signed in
         expect(page.locator(".toast")).to_contain_text("as Dorothea")
         assert page.evaluate("window.still")  # it healed without being loaded again
         tab.page.goto("about:blank")
@@ -183,7 +178,7 @@ def test_a_page_that_was_not_loaded_completely_reloads_by_itself(full, visit, fi
 
 
 def abort(route):
-    """As if nobody answered."""
+    """Fail a request as if the service did not answer."""
     route.abort()
 
 

@@ -1,4 +1,4 @@
-"""The whole way with the keyboard alone: no mouse is touched in this file."""
+"""The page is operated with the keyboard alone: no test in this file uses the mouse."""
 
 import re
 
@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 from helpers.waiting import eventually
 
 MOST = 120
+"""Presses of Tab after which an element counts as unreachable."""
 _NUMBER = re.compile(r"\d+")
 
 
@@ -66,16 +67,16 @@ def test_from_the_first_run_to_forgetting(empty, visit):
     press("Enter")
     expect(page.locator(".toast")).to_contain_text("as Dorothea")
 
-    # Ask why of somebody on the screen, and leave as one came.
+    # Open the explanation of a face in the picture, and close it: the focus returns.
     enter(page, "nav [data-to=live]")
     expect(page.locator(".box[data-name=Dorothea]")).to_be_visible()
-    eventually(lambda: asked(page))
+    eventually(lambda: explanation_opened(page))
     tab_to(page, "dialog .chain")
     press("Escape")
     expect(page.locator("dialog")).to_have_count(0)
     assert page.evaluate("document.activeElement !== document.body")
 
-    # Ask of a face that was kept, say wrong, take that back.
+    # Open the explanation of a stored face, mark it as wrong, and undo that.
     enter(page, "nav [data-to=people]")
     expect(page.locator(".person")).to_have_count(1)
     enter(page, ".person a")
@@ -97,8 +98,8 @@ def test_from_the_first_run_to_forgetting(empty, visit):
     assert tab.fetched("/people") == []
 
 
-def asked(page):
-    """Ask whoever is there; faces come and go, so it may take more than one attempt."""
+def explanation_opened(page):
+    """Whether Enter on a face opened its explanation; a face may disappear before that."""
     enter(page, ".box, .here button")
     dialog = page.locator("dialog[data-view=why]")
     if not dialog.count():

@@ -1,4 +1,4 @@
-"""The map: every vertex is drawn, stays where it is, shows its face and says why."""
+"""The map: every vertex is drawn, keeps its place, shows its face and opens its explanation."""
 
 import numpy as np
 from playwright.sync_api import expect
@@ -10,7 +10,7 @@ VERTICES = 500
 
 
 def crowd(service, reel):
-    """As many faces as the learner holds, alike in groups, without waiting for a camera."""
+    """Fill the home with groups of similar faces; returns the number of vertices."""
     rng = np.random.default_rng(0)
     scenes = [pixels for scenes in reel for pixels in scenes]
     boxes = ((pixels, FINDER.detect(pixels)) for pixels in scenes)
@@ -34,17 +34,16 @@ def crowd(service, reel):
 def test_five_hundred_vertices_are_drawn_and_answer(empty, visit, reel):
     count = crowd(empty.running, reel)
     assert count > 400
-    tab = visit(
-        empty, signed_in=False, reduced_motion="reduce"
-    )  # so a vertex stays under the mouse
+    # Without motion a vertex stays under the mouse.
+    tab = visit(empty, signed_in=False, reduced_motion="reduce")
     page = tab.open("map")
     canvas = page.locator(".map-canvas")
     expect(canvas).to_have_attribute("data-vertices", str(count))
     eventually(lambda: int(canvas.get_attribute("data-painted") or 0) > 0)
     assert len(tab.fetched("/map")["vertices"]) == count
-    assert coloured(page) > 50
+    assert color_count(page) > 50
 
-    # Hover shows the face, a click asks why.
+    # Hovering shows the face, a click opens the explanation.
     box = canvas.bounding_box()
     places = [(x / 20, y / 20) for y in range(4, 17) for x in range(4, 17)]
     for across, down in places:
@@ -61,13 +60,13 @@ def test_five_hundred_vertices_are_drawn_and_answer(empty, visit, reel):
     page.get_by_role("button", name="Zoom in").click()
     page.get_by_role("button", name="Fit").click()
 
-    # The same as a table, for whoever cannot see it.
+    # The same as a table, for screen readers.
     page.locator(".map-table summary").click()
     expect(page.locator(".map-table tbody tr")).to_have_count(count)
 
 
-def coloured(page):
-    """How many colors the picture has."""
+def color_count(page):
+    """The number of different colors on the canvas."""
     return page.locator(".map-canvas").evaluate(
         "canvas => { const { data } = canvas.getContext('2d')"
         ".getImageData(0, 0, canvas.width, canvas.height);"

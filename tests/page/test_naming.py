@@ -1,4 +1,4 @@
-"""Names: given by a card, taken back, changed, made one, forgotten everywhere."""
+"""Names: given on a card, undone, changed, merged, forgotten everywhere."""
 
 import re
 
@@ -101,7 +101,7 @@ def test_who_is_forgotten_is_gone_from_everywhere(own, visit):
     expect(page.get_by_role("link", name=f"Open {KNOWN}")).to_have_count(0)
     tab.go("live")
     expect(page.locator(".box[data-name=Benedict]")).to_be_visible()
-    expect(page.locator(".box[data-state=nobody]").first).to_be_visible()  # who was she?
+    expect(page.locator(".box[data-state=nobody]").first).to_be_visible()  # Anastasia, now unknown
     for view in ("live", "strangers", "people", "map", "events", "health"):
         tab.go(view)
         expect(page.locator("body")).not_to_contain_text(KNOWN)

@@ -97,11 +97,11 @@ def test_a_permanent_line_and_the_policy_are_there(full, visit):
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
     answer = page.evaluate(
-        "async () => { try { await fetch('https://example.com/'); return 'went out' }"
+        "async () => { try { await fetch('https://example.com/'); return 'sent' }"
         " catch (error) { return error.name } }"
     )
-    assert answer == "TypeError"  # the browser itself keeps the page at home
+    assert answer == "TypeError"  # the policy makes the browser refuse it
     assert any("example.com" in one for one in tab.complaints)
     tab.complaints.clear()
-    tab.asked = [url for url in tab.asked if "example.com" not in url]
-    assert any(API in url for url in tab.asked)
+    tab.requested = [url for url in tab.requested if "example.com" not in url]
+    assert any(API in url for url in tab.requested)

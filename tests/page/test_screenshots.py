@@ -1,7 +1,7 @@
-"""Every view as it looks, on a phone and on a desk, light and dark, empty and full.
+"""Screenshots of every view, on a phone and on a desktop, light and dark, empty and full.
 
-The pictures go to the folder ONLOOKER_SCREENSHOTS, or to one of pytest's. They show real people:
-they are to be looked at, and not to be kept.
+They are written to the folder ONLOOKER_SCREENSHOTS, or to a temporary folder of pytest. They show
+real people: look at them, but do not store or publish them.
 """
 
 import os
@@ -33,7 +33,7 @@ LOOKS = [
 ]
 """All of them: scripts/test tests/page -m "slow or not slow"."""
 COLORS = 24
-"""A page with words and a button has more, and a blank one has one."""
+"""A page with text and a button has more colors than this, and a blank one has one."""
 
 
 @pytest.fixture
@@ -45,11 +45,11 @@ def folder(tmp_path):
 
 SEEN = """() => [...document.querySelectorAll("main img, dialog img")].every((image) =>
     image.getBoundingClientRect().top >= innerHeight || (image.complete && image.naturalWidth))"""
-"""Whether every picture that somebody would see is there; others may be lazy."""
+"""Whether every image in the visible part of the page is loaded; others may load lazily."""
 
 
 def shoot(page, path):
-    """A picture that shows something, and nothing that sticks out to the side."""
+    """Take a screenshot; check that it is not blank and the page not wider than the screen."""
     eventually(lambda: page.evaluate(SEEN))
     wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert wide[0] <= wide[1], f"{path.name} is wider than the screen: {wide}"
@@ -86,7 +86,7 @@ def test_full_views(full, visit, folder, size, theme):
 
 
 def looks(size, theme):
-    """Options of a browser."""
+    """Options of a browser context."""
     width, height = SIZES[size]
     more = {"has_touch": True, "is_mobile": True} if size == "phone" else {}
     viewport = {"width": width, "height": height}

@@ -1,4 +1,4 @@
-"""Strangers: one card each, most seen first; ignored, shown again, gone under the hand."""
+"""Strangers: one card each, most seen first; ignored, shown again, expired while being named."""
 
 from datetime import timedelta
 
@@ -13,15 +13,15 @@ from onlooker.home.retention import RetentionPolicy
 def test_there_is_a_card_for_each_most_seen_first(full, visit):
     tab = visit(full, signed_in=False)
     page = tab.open("strangers")
-    told = tab.fetched("/strangers")
-    expect(page.locator(".card")).to_have_count(len(told))
-    assert len(told) >= 5  # as many as there are people without a name
+    strangers = tab.fetched("/strangers")
+    expect(page.locator(".card")).to_have_count(len(strangers))
+    assert len(strangers) >= 5  # as many as there are people without a name
     counts = page.locator(".card-count").evaluate_all(
         "all => all.map(one => +one.textContent.match(/\\d+/)[0])"
     )
     assert counts == sorted(counts, reverse=True)
     eventually(lambda: loaded(page.locator(".card").first.locator("img")))
-    expect(page.locator(".badge")).to_have_text(str(len(told)))
+    expect(page.locator(".badge")).to_have_text(str(len(strangers)))
 
 
 def test_who_is_ignored_is_hidden_and_can_be_shown_again(own, visit):
@@ -70,7 +70,7 @@ def test_a_card_that_expires_in_the_moment_of_naming_says_so(own, visit):
 
 
 def expire(service):
-    """As if nobody had come for as long as strangers are kept."""
+    """Expire all strangers, as if their retention time had passed."""
     hours = timedelta(hours=RetentionPolicy().stranger_hours + 1).total_seconds()
 
     def act(home):

@@ -1,11 +1,11 @@
-"""How much comes over the wire for the whole page: all modules are loaded at once."""
+"""The size of the whole page in bytes: all modules are loaded at once."""
 
 from playwright.sync_api import expect
 
 from helpers.browsing import VIEWS
 
 LIMIT = 300_000
-"""Bytes of page, scripts, styles and drawings, as they are sent; pictures of faces not counted."""
+"""Bytes of page, scripts, styles and icons; pictures of faces are not counted."""
 
 
 def test_the_page_is_light(full, visit):

@@ -1,4 +1,4 @@
-"""Why: the chain of faces, where the walks end, wrong and undo."""
+"""Explanations: the chain of faces, where the random walks end, "wrong" and undo."""
 
 import re
 
@@ -12,7 +12,7 @@ WHY = re.compile(r"Why (Anastasia|Benedict)\?")
 
 
 def shares(dialog):
-    """Where walks end: name, share."""
+    """For each name the share of walks that end there."""
     rows = dialog.locator(".bars li")
     return rows.evaluate_all(
         "all => all.map(one => [one.querySelector('.bar-name').textContent, +one.dataset.share])"
@@ -36,17 +36,17 @@ def test_a_box_on_the_screen_explains_itself(own, visit):
     assert sum(share for _, share in found) == pytest.approx(1, abs=0.05)
     expect(dialog.locator(".why-words")).to_contain_text(f"ends at {name}")
 
-    # The face that was asked about can be given a name while it moves on.
+    # The explained face can be named while the video goes on.
     dialog.get_by_role("combobox", name="This is").fill("Zacharias")
     dialog.get_by_role("button", name="Save name").click()
     expect(page.locator(".toast")).to_contain_text("Labeled as Zacharias.")
     assert "Zacharias" in [one["name"] for one in tab.fetched("/people")]
 
 
-def kept(tab):
-    """The faces that are known, as whom, and whether they have a picture."""
-    what = ("vertex", "name", "examples", "picture")
-    return [tuple(one[each] for each in what) for one in tab.fetched("/map")["vertices"]]
+def known_faces(tab):
+    """Every vertex with its name, its number of examples, and whether it has a picture."""
+    fields = ("vertex", "name", "examples", "picture")
+    return [tuple(one[field] for field in fields) for one in tab.fetched("/map")["vertices"]]
 
 
 def test_wrong_takes_a_face_back_and_undo_gives_it_back(own, visit):
@@ -55,17 +55,17 @@ def test_wrong_takes_a_face_back_and_undo_gives_it_back(own, visit):
     open_person(tab, "Anastasia")
     learned = page.locator("[data-faces=learned] .face-button")
     expect(learned.first).to_be_visible()
-    before, count = kept(tab), learned.count()
+    before, count = known_faces(tab), learned.count()
     learned.first.click()
     page.get_by_role("button", name="Wrong, not Anastasia").click()
     expect(page.locator(".toast")).to_contain_text("removed")
     keep_message(page)
     expect(learned).not_to_have_count(count)
-    assert len(kept(tab)) < len(before)
+    assert len(known_faces(tab)) < len(before)
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".toast")).to_contain_text("Undone")
     expect(learned).to_have_count(count)
-    assert kept(tab) == before
+    assert known_faces(tab) == before
 
 
 def test_a_labeled_face_explains_itself_by_itself(full, visit):
@@ -88,5 +88,5 @@ def test_a_face_of_long_ago_says_so(own, visit):
 
 
 def gone(url):
-    """The same question about a track that never was."""
+    """The same request for a track that does not exist."""
     return f"{url.rsplit('/', 2)[0]}/99999/why"

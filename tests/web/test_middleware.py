@@ -22,7 +22,7 @@ def test_a_client_that_leaves_during_an_upload_prints_no_traceback(tmp_path, cap
             finally:
                 ended.append(scope["type"])
 
-        with serving(service, counted) as address:
+        with serving(counted) as address:
             where = urlsplit(address)
             with socket.create_connection((where.hostname, where.port)) as link:
                 link.sendall(
@@ -38,7 +38,7 @@ def test_a_client_that_leaves_during_an_upload_prints_no_traceback(tmp_path, cap
 def test_a_refused_request_with_a_body_gets_its_answer_and_not_a_reset(tmp_path):
     with service_in(tmp_path / "home") as service:
         client = client_of(service, tmp_path / "home")
-        with serving(service, client.app) as address:
+        with serving(client.app) as address:
             for _ in range(40):
                 answer = httpx2.post(f"{address}{API}/undo", json={"to": 1})
                 assert answer.status_code == 401

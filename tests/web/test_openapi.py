@@ -36,7 +36,7 @@ def described(tmp_path_factory):
     with service_in(folder) as service:
         client = client_of(service, folder)
         teach(client, 1, "ana", [0])
-        with serving(service, client.app) as address:
+        with serving(client.app) as address:
             yield address, {"Authorization": f"Bearer {client.token}"}
 
 

@@ -12,15 +12,11 @@ import httpx2
 import pytest
 from typer.testing import CliRunner
 
+from helpers.ports import free_port
 from helpers.services import API, encoded, photo, scene, service_in
 from onlooker.cli.app import app
 
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as any_port:
-        return any_port.getsockname()[1]
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import random
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -28,6 +27,7 @@ import numpy as np
 import pytest
 
 from helpers.killing import assert_never_killed, environment, long_version
+from helpers.ports import free_port
 from helpers.services import API, FINDER, encoded
 from helpers.waiting import DEADLINE
 from onlooker import HeatKernel, OnlineHarmonicLearner
@@ -137,8 +137,7 @@ class RestartedService:
     @contextmanager
     def process(self, number=None):
         """A service with both cameras, or none, in a process group of its own."""
-        with socket.create_server(("127.0.0.1", 0)) as any_port:
-            port = any_port.getsockname()[1]
+        port = free_port()
         films = {c: recording_folder(self.films, c, number) for c in CAMERAS if number is not None}
         sources = [f"{camera}={place}" for camera, place in films.items()]
         options = {"--home": self.home, "--port": port, "--vertices": VERTICES}

@@ -55,7 +55,7 @@ def test_a_camera_is_watched_and_shown(client, service, film):
     again = client.post(f"{API}/cameras", json={"source": str(film), "name": "door"})
     assert again.status_code == 409
     eventually(lambda: state_of(client, "door")["frames"] >= 3)
-    with serving(service, client.app) as address:
+    with serving(client.app) as address:
         with httpx2.stream("GET", f"{address}/live/door.mjpeg") as response:
             assert response.headers["content-type"].startswith("multipart/x-mixed-replace")
             for head, jpeg in itertools.islice(parts(response), 3):
@@ -159,7 +159,7 @@ def events_of(lines):
 def test_events_are_told_as_they_happen(client, service):
     teach(client, 1, "ana", [0])
     with (
-        serving(service, client.app) as address,
+        serving(client.app) as address,
         httpx2.stream("GET", f"{address}{API}/events/stream?after=0", timeout=20) as response,
     ):
         assert response.headers["content-type"].startswith("text/event-stream")
