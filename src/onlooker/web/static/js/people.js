@@ -13,7 +13,7 @@ const FACES = 4;
 export function peopleView(page, { signal, argument }) {
   if (argument) return personView(page, { signal, person: argument });
   const filter = h("input", { id: "filter", type: "search", autocomplete: "off", placeholder: S.people.filter, "aria-label": S.people.filter });
-  const found = h("p", { class: "quiet small one-line", role: "status" });
+  const found = h("p", { class: "quiet small nowrap", role: "status" });
   const list = h("ul", { class: "people", data: { people: "" } });
   const empty = emptyState(S.people.empty, S.people.emptyWords, h("a", { class: "button primary", href: "#/strangers" }, S.people.toStrangers));
   const tools = h("div", { class: "filter-row", hidden: true }, filter, found);
