@@ -16,7 +16,6 @@ from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
 from secrets import randbits
-from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
 from numpy.typing import ArrayLike, NDArray
@@ -95,12 +94,7 @@ class Home:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
