@@ -21,7 +21,7 @@ def closed_home(folder, days):
         StrangerBook(home, clock=then) as book,
     ):
         home.record_sighting(camera="door", frame=1, name="ana", vertex=None)
-        book.met(np.full(96 * 96, 0.5, np.float32), camera="door", frame=2)
+        book.observe(np.full(96 * 96, 0.5, np.float32), camera="door", frame=2)
 
 
 def stored(folder):
