@@ -385,3 +385,12 @@ def migration_learner(path):
     from onlooker.home.reopen import empty_learner
 
     return empty_learner(path, DISTANCES)
+
+
+def test_an_old_home_of_pixels_is_reopened_with_their_distance(tmp_path):
+    finder = pytest.importorskip("onlooker.vision.finder")
+    folder, old = unpacked("pixels", tmp_path), recorded("pixels")
+    with opened(folder, old, distances=finder.face_distances()) as home:
+        assert digest(home.learner) == old.digest
+        assert list(home.learner.names) == old.names
+        assert home.problems == ()
