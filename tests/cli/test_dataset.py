@@ -47,6 +47,7 @@ def test_simulate_writes_what_check_reads(tmp_path):
         ("VO", "cubicle", 3),
         ("VO", "couch", 3),
         ("VO", "conference", 2),
+        ("VN", "door", 8),
         ("strangers", None, 32),
     ]
     assert onlooker("check", "d").stdout == made.stdout

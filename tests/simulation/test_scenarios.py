@@ -167,7 +167,7 @@ def test_the_manifest_lists_every_frame_and_strangers_have_no_name(tmp_path):
     manifest = write_dataset(tmp_path / "set", sets)
     with manifest.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["set", "camera", "person", "frame", "path"]
+    assert list(rows[0]) == ["set", "camera", "person", "frame", "path", "condition"]
     assert [row["set"] for row in rows] == ["V1"] * 16 + ["VO"] * 16
     assert sum(row["person"] == "" for row in rows) == 8
     assert [int(row["frame"]) for row in rows] == [*range(16), *range(16)]
@@ -200,7 +200,7 @@ def test_no_frames_are_no_frames():
 
 
 def test_unknown_scenarios_and_negative_lengths_are_refused():
-    with pytest.raises(BadValue, match="V1, V2, VO"):
+    with pytest.raises(BadValue, match="V1, V2, VO, VN"):
         scenario("V3")
     with pytest.raises(BadValue, match="-1"):
         scenario("V1", frames=-1)

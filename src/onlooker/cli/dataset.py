@@ -106,7 +106,7 @@ FolderArgument = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="Chooses the people and the light.")]
 FramesOption = Annotated[
-    int | None, typer.Option(min=1, help="Frames of each of the three videos. [960]")
+    int | None, typer.Option(min=1, help="Frames of each of the four videos. [960]")
 ]
 SetOption = Annotated[str, typer.Option("--set", metavar="NAME", help="The name of the set.")]
 EveryOption = Annotated[int, typer.Option(min=1, metavar="N", help="Store each Nth frame.")]
@@ -131,7 +131,8 @@ def simulate(folder: FolderArgument, seed: SeedOption = 0, frames: FramesOption 
     """Write the frames of simulated cameras: real faces, some of them of unlabeled strangers.
 
     The set V1+V2 shows eight people at two cameras, VO one person and many strangers in three
-    places; the set strangers has one picture of everybody else. About 200 megabytes for a seed.
+    places, VN the eight and strangers at a door as home cameras see them (far, dark, blurred,
+    covered); the set strangers has one picture of everybody else. About 300 megabytes for a seed.
 
     Example: onlooker dataset simulate simulated/ --seed 1 --frames 480
     """

@@ -1,14 +1,15 @@
 """Renders frames of animated faces, with the truth: who is before which camera for how long."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from math import cos, radians, sin, tau
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from onlooker.simulation.conditions import Condition, Visit
 from onlooker.simulation.morphing import AnimatedFace, Field, Grey
 from onlooker.simulation.orl import name_of, pictures_of
 from onlooker.simulation.scenery import ANCHOR, CENTER, FIGURE, HEIGHT, WIDTH, Body, Sensor
@@ -21,6 +22,9 @@ PACE = 1.0
 FACE = (46.0, 62.0, 68.0, 87.0)
 """Centre, width and height of the face in an ORL picture: where a detector typically sees it."""
 
+Dress = Callable[[Body, Grey], tuple[Grey, Field]]
+"""Puts a face on a body: the figure, and its opacity at each point."""
+
 
 @dataclass(frozen=True, slots=True)
 class Truth:
@@ -29,6 +33,8 @@ class Truth:
     person: str | None
     place: str
     box: FaceBox
+    condition: str = ""
+    """What disturbs the face, by name (see `conditions`); empty where the paper's videos are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -62,6 +68,8 @@ class Appearance:
     known: bool
     view: CameraView
     frames: int
+    condition: Condition | None = None
+    """What disturbs it; None leaves it undisturbed and draws no random number."""
 
 
 @cache
@@ -89,15 +97,28 @@ def film(
             actors[run.person] = _Actor(run.person, mood, rng)
         actor = actors[run.person]
         side = (-1) ** turn
+        visit = None if run.condition is None else Visit(run.condition, rng)
         for step in range(run.frames):
-            way = side * view.span * (2 * (step + 0.5) / run.frames - 1)
+            share = (step + 0.5) / run.frames
+            way = side * view.span * (2 * share - 1)
             angle = radians(view.light + view.turn * index / total)
-            matrix, box = actor.placement(view, way)
-            figure, opacity = actor.appearance(angle, view.strength)
-            scene = _paste(view.background, figure, opacity, matrix)
-            pixels = sensor(scene, view.gain * (1 + 0.08 * exposure(index)))
+            gain = view.gain * (1 + 0.08 * exposure(index))
+            if visit is None:
+                matrix, box = actor.placement(view, way)
+                figure, opacity = actor.appearance(angle, view.strength)
+                scene = _paste(view.background, figure, opacity, matrix)
+                pixels, condition = sensor(scene, gain), ""
+            else:
+                effect = visit.effect(share)
+                matrix, box = actor.placement(replace(view, size=effect.size), way)
+                worn = actor.appearance(angle, view.strength, partial(visit.dress, effect=effect))
+                figure, opacity = visit.light(*worn, effect)
+                behind = visit.backdrop(view.background, effect)
+                scene = visit.blur(_paste(behind, figure, opacity, matrix), effect)
+                pixels, condition = visit.sensor(scene, gain), visit.condition.name
             name = name_of(run.person) if run.known else None
-            yield Frame(view.camera, index, index / RATE, pixels), Truth(name, view.place, box)
+            truth = Truth(name, view.place, box, condition)
+            yield Frame(view.camera, index, index / RATE, pixels), truth
             actor.clock += 1
             index += 1
 
@@ -144,9 +165,11 @@ class _Actor:
         box = FaceBox(float(across - width / 2), float(down - height / 2), width, height)
         return matrix, box
 
-    def appearance(self, angle: float, strength: float) -> tuple[Grey, Field]:
+    def appearance(
+        self, angle: float, strength: float, dress: Dress = Body.wear
+    ) -> tuple[Grey, Field]:
         """The figure under the current light, and its opacity at each point."""
-        figure, opacity = self._body.wear(self._face.at(self._start + PACE * self.clock))
+        figure, opacity = dress(self._body, self._face.at(self._start + PACE * self.clock))
         strength *= 1 + 0.4 * self._lamp(self.clock)
         shade = 1 + strength * (cos(angle) * _RIGHT + sin(angle) * _DOWN)
         return cv2.multiply(figure, shade, dtype=cv2.CV_8U).astype(np.uint8, copy=False), opacity
@@ -154,7 +177,8 @@ class _Actor:
 
 def _paste(background: Grey, figure: Grey, opacity: Field, matrix: NDArray[np.float64]) -> Grey:
     """The figure in front of the background; only the part of the frame it covers is computed."""
-    corners = matrix @ [[0, FIGURE[1], 0, FIGURE[1]], [0, 0, FIGURE[0], FIGURE[0]], [1, 1, 1, 1]]
+    tall, wide = figure.shape
+    corners = matrix @ [[0, wide, 0, wide], [0, 0, tall, tall], [1, 1, 1, 1]]
     left, top = np.maximum(np.floor(corners.min(axis=1)), 0).astype(int).tolist()
     right, bottom = np.minimum(np.ceil(corners.max(axis=1)), (WIDTH, HEIGHT)).astype(int).tolist()
     shifted, part = matrix - [[0, 0, left], [0, 0, top]], (right - left, bottom - top)

@@ -1,9 +1,10 @@
-"""Simulated cameras with real faces: the paper's three videos (Section 4.1), with the truth.
+"""Simulated cameras with real faces: the paper's three videos (Section 4.1) and VN, with the truth.
 
 V1: eight people walk past the first camera, one after the other. V2: the same people, making the
 same faces, on a second camera, rotated and darker. VO: one person in three places, each with its
 own camera, seen from eight positions while the light turns; half of the faces belong to people who
-are never labeled.
+are never labeled. VN, which the paper does not have: the eight people of V1 and strangers at a
+door, under the conditions of `conditions`, one at a time.
 """
 
 import csv
@@ -16,6 +17,7 @@ import cv2
 import numpy as np
 
 from onlooker.core.errors import BadValue
+from onlooker.simulation.conditions import CONDITIONS
 from onlooker.simulation.filming import (
     FACE,
     RATE,
@@ -31,7 +33,7 @@ from onlooker.vision.types import FaceBox, Frame, picture
 
 Scenes = Iterable[tuple[Frame, Truth]]
 
-FRAMES = {"V1": 960, "V2": 960, "VO": 960}
+FRAMES = {"V1": 960, "V2": 960, "VO": 960, "VN": 960}
 """How many frames a scenario has by default."""
 PEOPLE_KNOWN = 8
 LIVELY = 7
@@ -39,6 +41,9 @@ LIVELY = 7
 RUN, STRANGER_RUN = 30, 12
 """About how many frames a labeled person stays in view, and a stranger."""
 POSITIONS = ("cubicle",) * 3 + ("couch",) * 3 + ("conference",) * 2
+CLEAR_SHARE, DOOR_STRANGERS = 6, 3
+"""In VN: one frame in so many comes before anything is disturbed, so that there is something to
+label; and how many strangers come under each condition, beside the eight."""
 ENLARGED = 3
 """Factor by which pictures of strangers are enlarged: detectors miss some at their own size."""
 
@@ -46,9 +51,9 @@ ENLARGED = 3
 def scenario(
     name: str, *, seed: int = 0, frames: int | None = None
 ) -> Iterator[tuple[Frame, Truth]]:
-    """The frames of V1, V2 or VO, each with the truth; the same seed gives the same frames.
+    """The frames of V1, V2, VO or VN, each with the truth; the same seed gives the same frames.
 
-    V1 and V2 of one seed show the same eight people; VO shows the first of them, on the cameras
+    V1, V2 and VN of one seed show the same eight people; VO shows the first of them, on the cameras
     "cubicle", "couch" and "conference". Frames are counted through the film, not by camera.
 
     >>> frame, truth = next(scenario("V1"))
@@ -64,6 +69,8 @@ def scenario(
     cast, others, mood = _people(seed)
     if name == "VO":
         runs = _three_places(cast[0], cast[1:] + others, count, rng)
+    elif name == "VN":
+        runs = _at_the_door(cast, others, count, rng)
     else:
         runs = _walking_past(_two_cameras(rng)[name], cast, count, rng)
     return film(runs, rng, mood=mood)
@@ -102,23 +109,22 @@ def strangers(seed: int = 0) -> Iterator[tuple[Frame, Truth]]:
 def write_dataset(folder: Path, sets: Mapping[str, Scenes], *, suffix: str = ".jpg") -> Path:
     """Every frame as a picture, and `manifest.csv` that lists them in order; returns its path.
 
-    The columns are set, camera, person (empty for strangers), frame, path. OpenCV writes JPEG at
-    a quality of 95, with which the same faces are found.
+    The columns are set, camera, person (empty for strangers), frame, path, condition. OpenCV
+    writes JPEG at a quality of 95, with which the same faces are found.
     """
     folder.mkdir(parents=True, exist_ok=True)
     manifest = folder / "manifest.csv"
     with manifest.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["set", "camera", "person", "frame", "path"])
+        rows.writerow(["set", "camera", "person", "frame", "path", "condition"])
         for name, scenes in sets.items():
             for frame, truth in scenes:
                 path = Path(name, frame.camera, f"{frame.index:04d}{suffix}")
                 (folder / path.parent).mkdir(parents=True, exist_ok=True)
                 if not cv2.imwrite(str(folder / path), frame.pixels):
                     raise OSError(f"cannot write {folder / path}")
-                rows.writerow(
-                    [name, frame.camera, truth.person or "", frame.index, path.as_posix()]
-                )
+                who, where = truth.person or "", path.as_posix()
+                rows.writerow([name, frame.camera, who, frame.index, where, truth.condition])
     return manifest
 
 
@@ -193,6 +199,30 @@ def _three_places(
             for stay in _shares(foreign, max(1, round(foreign / STRANGER_RUN))):
                 runs.append(Appearance(others[met % len(others)], False, view, stay))
                 met += 1
+    return runs
+
+
+def _at_the_door(
+    cast: list[int], others: list[int], frames: int, rng: np.random.Generator
+) -> list[Appearance]:
+    """Everybody once in clear view, then everybody under every condition, in random order."""
+    view = CameraView(
+        camera="door", place="porch", background=_crop(room("porch", rng), 0.5, 0.5), span=60
+    )
+    clear = frames // CLEAR_SHARE
+    unknown = iter(others * (1 + len(CONDITIONS) * DOOR_STRANGERS // len(others)))
+    runs: list[Appearance] = []
+    for conditions, length in ((CONDITIONS[:1], clear), (CONDITIONS, frames - clear)):
+        visits = [
+            (who, who in cast, condition)
+            for condition in conditions
+            for who in [*cast, *(next(unknown) for _ in range(DOOR_STRANGERS))]
+        ]
+        if runs:
+            visits = [visits[int(at)] for at in rng.permutation(len(visits))]
+        for (who, known, condition), stay in zip(visits, _shares(length, len(visits)), strict=True):
+            if stay:
+                runs.append(Appearance(who, known, view, stay, condition))
     return runs
 
 

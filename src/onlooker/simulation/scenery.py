@@ -4,6 +4,7 @@ Everything is grey, as the ORL pictures are: these are monochrome cameras.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -34,6 +35,12 @@ ROOMS: dict[str, list[tuple[float, float, float, float, int]]] = {
         (0, 0, 1, 1, 118), (0.05, 0.06, 0.33, 0.55, 198), (0.185, 0.06, 0.195, 0.55, 90),
         (0.05, 0.30, 0.33, 0.31, 90), (0.62, 0.20, 0.96, 0.74, 84), (0.64, 0.24, 0.94, 0.38, 62),
         (0.64, 0.42, 0.94, 0.56, 70), (0.64, 0.60, 0.94, 0.72, 58), (0, 0.86, 1, 1, 78),
+    ],
+    "porch": [
+        (0, 0, 1, 1, 132), (0, 0, 1, 0.30, 178), (0, 0.28, 0.30, 0.72, 84),
+        (0.74, 0.26, 1, 0.74, 78), (0.30, 0.30, 0.74, 0.70, 150), (0.40, 0.34, 0.55, 0.68, 108),
+        (0.60, 0.38, 0.70, 0.52, 90),
+        (0, 0.72, 1, 1, 104), (0.36, 0.70, 0.66, 1, 138),
     ],
     "cubicle": [
         (0, 0, 1, 1, 128), (0, 0.34, 1, 1, 104), (0, 0.32, 1, 0.35, 150), (0.30, 0.34, 0.31, 1, 82),
@@ -89,16 +96,20 @@ class Body:
         rows, columns = np.mgrid[: FIGURE[0], : FIGURE[1]].astype(np.float32)
         right, down = columns - ANCHOR[0], rows - ANCHOR[1]
         slope = 60 + 0.16 * np.abs(right) + 26 * np.abs(right / 84) ** 6
-        torso = _soft(down - slope, 0.9) * _soft(86 + 0.05 * down - np.abs(right), 0.9)
+        torso = soft_step(down - slope, 0.9) * soft_step(86 + 0.05 * down - np.abs(right), 0.9)
         throat = 23 + 0.012 * np.maximum(down - 40, 0) ** 2
-        neck = _soft(throat - np.abs(right), 0.9) * _soft(down - 20, 2.0) * _soft(84 - down, 2.0)
-        dressed = _soft(down - (76 - 0.022 * right**2), 0.9)
+        neck = (
+            soft_step(throat - np.abs(right), 0.9)
+            * soft_step(down - 20, 2.0)
+            * soft_step(84 - down, 2.0)
+        )
+        dressed = soft_step(down - (76 - 0.022 * right**2), 0.9)
         chin = 0.9 - 0.22 * np.exp(-(((down - 50) / 9) ** 2)) - 0.12 * (right / 24) ** 2
         skin = float(np.median(face[70:100, 34:58])) * np.clip(chin, 0.4, 1)
         arms = (
             0.25
             * np.exp(-(((np.abs(right) - 62 - 0.04 * down) / 2.5) ** 2))
-            * _soft(down - 105, 6.0)
+            * soft_step(down - 105, 6.0)
         )
         cloth = rng.uniform(45, 135) * (1.06 - 0.3 * (right / 90) ** 2 - arms)
         folds = cv2.GaussianBlur(rng.normal(0, 70, FIGURE).astype(np.float32), (0, 0), 8, sigmaY=14)
@@ -107,11 +118,17 @@ class Body:
         outline = np.maximum(torso, neck)
         return cls(np.clip(tone, 0, 255).astype(np.uint8), outline.astype(np.float32))
 
-    def wear(self, face: Grey) -> tuple[Grey, Field]:
-        """The whole figure, and its opacity at each point."""
+    def wear(self, face: Grey, shown: Field | None = None) -> tuple[Grey, Field]:
+        """The whole figure, and its opacity at each point.
+
+        shown: how much of each point of the picture belongs to the head; all of it unless given.
+        """
         head = cv2.remap(face, _HEAD_COLUMNS, _HEAD_ROWS, cv2.INTER_LINEAR)
-        figure = cv2.blendLinear(head, self.clothes, _HEAD, 1 - _HEAD)
-        return figure.astype(np.uint8), np.maximum(self.outline, _HEAD)
+        oval = _HEAD
+        if shown is not None:
+            oval = _HEAD * cv2.remap(shown, _HEAD_COLUMNS, _HEAD_ROWS, cv2.INTER_LINEAR)
+        figure = cv2.blendLinear(head, self.clothes, oval, 1 - oval)
+        return figure.astype(np.uint8), np.maximum(self.outline, oval)
 
 
 class Sensor:
@@ -132,7 +149,7 @@ class Sensor:
         return cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR).astype(np.uint8, copy=False)
 
 
-def _soft(inside: NDArray[np.float32], width: float) -> NDArray[np.float32]:
+def soft_step(inside: NDArray[np.floating[Any]], width: float) -> NDArray[np.float32]:
     """A smooth step from 0 outside to 1 inside, over a few pixels."""
     return np.asarray(1 / (1 + np.exp(-np.clip(inside / width, -30, 30))), np.float32)
 

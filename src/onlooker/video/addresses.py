@@ -50,7 +50,7 @@ Source = str | int | os.PathLike[str]
 
 _NAMED = re.compile(r"([^=:/\\*?\[]*)=(.*)", re.DOTALL)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # two letters at least: C: is a disk
-SCENARIOS = ("V1", "V2", "VO")
+SCENARIOS = ("V1", "V2", "VO", "VN")
 """The scenarios of the simulated camera."""
 _CAMERA_PROTOCOLS = ("rtsp", "rtsps", "http", "https")
 

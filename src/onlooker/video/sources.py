@@ -40,7 +40,7 @@ def frames_from(
 
     A source is `0` (a camera of this computer), `video.mp4`, a folder of pictures or a pattern
     such as `'*.jpg'` (in natural order), or an `rtsp://`, `rtsps://`, `http://` or `https://`
-    address. `simulated:V1` (or V2, VO) is the built-in camera, which never ends. `door=0` gives
+    address. `simulated:V1` (or V2, VO, VN) is the built-in camera, which never ends. `door=0` gives
     the camera a name; otherwise the name is made from the address, without what may be secret.
     A source that cannot be opened raises a SourceError at once.
 

@@ -310,7 +310,7 @@ def permitted(source: str, folders: Sequence[Path]) -> str:
     >>> permitted("rtsp://10.0.0.5/1", [])
     'rtsp://10.0.0.5/1'
     """
-    if re.fullmatch(r"[0-9]{1,3}|simulated:(V1|V2|VO)", source) or source.lower().startswith(
+    if re.fullmatch(r"[0-9]{1,3}|simulated:(V1|V2|VO|VN)", source) or source.lower().startswith(
         _PROTOCOLS
     ):
         return source
@@ -322,7 +322,7 @@ def permitted(source: str, folders: Sequence[Path]) -> str:
     if not inside or any(sign in source for sign in "*?[") or "://" in source:
         raise BadValue(
             "a source is the number of a camera, an rtsp, rtsps, http or https address, "
-            "simulated:V1, simulated:V2 or simulated:VO, or lies in a folder that `onlooker serve "
+            "simulated:V1 (or V2, VO, VN), or lies in a folder that `onlooker serve "
             "--folder` names"
         )
     return str(path)

@@ -29,18 +29,19 @@ def times(folder):
     return {path: path.stat().st_mtime_ns for path in [folder, *folder.rglob("*")]}
 
 
-def test_it_reads_back_with_two_recordings_and_a_crowd():
+def test_it_reads_back_with_three_recordings_and_a_crowd():
     dataset = read_dataset(simulated_dataset(0, frames=16))
-    assert dataset.recordings == ("V1+V2", "VO")
+    assert dataset.recordings == ("V1+V2", "VO", "VN")
     places = [(each.set, each.camera) for each in dataset.pictures]
     assert list(dict.fromkeys(places)) == [
         *(("V1+V2", camera) for camera in ("camera1", "camera2")),
         *(("VO", camera) for camera in ("cubicle", "couch", "conference")),
+        ("VN", "door"),
         ("strangers", ""),
     ]
     assert len(dataset.crowd) == 32
     frames = [(each.set, each.camera, each.frame) for each in dataset.pictures]
-    assert len(set(frames)) == len(frames) == 3 * 16 + 32
+    assert len(set(frames)) == len(frames) == 4 * 16 + 32
     assert {each.person for each in dataset.recording("V1+V2")} == {
         truth.person for _, truth in scenario("V1", frames=16)
     }
@@ -116,7 +117,7 @@ def test_two_at_the_same_time_agree(cache, monkeypatch):
     monkeypatch.setattr(simulated, "write_dataset", slow)
     assert simulated_dataset(0, frames=1) == faster[0]
     assert list(cache.iterdir()) == faster
-    assert len(read_dataset(faster[0]).pictures) == 35
+    assert len(read_dataset(faster[0]).pictures) == 36
 
 
 def test_a_folder_with_something_in_it_is_refused(tmp_path):

@@ -1,6 +1,7 @@
 """A dataset on disk: a folder with pictures, and `manifest.csv` that says who is in which.
 
-The columns are set, camera, person (empty for strangers), frame, path. A set whose pictures have
+The columns are set, camera, person (empty for strangers), frame, path, and optionally condition:
+what disturbs the face, so that misses can be counted by their causes. A set whose pictures have
 neither camera nor person is a crowd of strangers: one picture each, nobody twice.
 """
 
@@ -16,6 +17,7 @@ from onlooker.core.errors import BadValue
 
 MANIFEST = "manifest.csv"
 COLUMNS = ("set", "camera", "person", "frame", "path")
+OPTIONAL_COLUMNS = ("condition",)
 SHOWN = 100
 """The most problems that an error lists; the others are counted."""
 
@@ -29,6 +31,7 @@ class Picture:
     person: str | None
     frame: int
     path: Path
+    condition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def read_dataset(folder: str | Path) -> Dataset:
     pictures = tuple(
         Picture(
             row["set"], row["camera"], row["person"] or None, int(row["frame"]),
-            folder / row["path"],
+            folder / row["path"], row.get("condition", ""),
         )
         for row in rows
     )  # fmt: skip
@@ -105,10 +108,11 @@ def _wrong_columns(content: bytes) -> tuple[list[str], list[str]]:
     """Missing columns, then unknown and repeated ones."""
     first = content.decode("utf-8-sig").splitlines()[:1]
     header = next(csv.reader(first), [])
+    known = COLUMNS + OPTIONAL_COLUMNS
     return (
         [f"the column {name} is missing" for name in COLUMNS if name not in header],
-        [f"the column {name!r} is unknown" for name in header if name not in COLUMNS]
-        + [f"the column {name} is there twice" for name in COLUMNS if header.count(name) > 1],
+        [f"the column {name!r} is unknown" for name in header if name not in known]
+        + [f"the column {name} is there twice" for name in known if header.count(name) > 1],
     )
 
 

@@ -1,7 +1,8 @@
 """The simulated cameras as a dataset on disk, made once for each seed and then cached.
 
 The set "V1+V2" has the first camera and then the second, because what was learned at the first is
-used at the second; "VO" has three places, a camera each; "strangers" are all people who are not
+used at the second; "VO" has three places, a camera each; "VN" has a door under the conditions of
+`onlooker.simulation.conditions`; "strangers" are all people who are not
 among the eight of V1, a picture each.
 """
 
@@ -24,7 +25,7 @@ from onlooker.core.errors import BadValue
 from onlooker.core.files import move_into_place
 from onlooker.experiments.datasets.manifest import MANIFEST
 from onlooker.experiments.parallel import spread
-from onlooker.simulation import filming, morphing, orl, scenarios, scenery
+from onlooker.simulation import conditions, filming, morphing, orl, scenarios, scenery
 from onlooker.simulation.filming import Truth
 from onlooker.simulation.scenarios import FRAMES, scenario, strangers, write_dataset
 from onlooker.vision.models import cache_folder
@@ -32,7 +33,9 @@ from onlooker.vision.types import Frame
 
 Scene = tuple[Frame, Truth]
 
-MAKERS = (orl, morphing, scenery, filming, scenarios)
+HOME_SET = "VN"
+"""The set that the paper does not have."""
+MAKERS = (orl, morphing, scenery, conditions, filming, scenarios)
 """The modules that the content of the pictures depends on."""
 
 
@@ -50,7 +53,7 @@ def simulated_dataset(
 ) -> Path:
     """The folder of the dataset of a seed, made first unless it is there already.
 
-    frames: of each of the three films; 960 unless given.
+    frames: of each of the four films; 960 unless given.
     folder: where such datasets are stored, in the user's cache unless given.
     quiet: no progress bar.
 
@@ -77,6 +80,7 @@ def _make(place: Path, seed: int, frames: int | None, *, quiet: bool = False) ->
     sets = {
         "V1+V2": chain(*(scenario(name, seed=seed, frames=frames) for name in ("V1", "V2"))),
         "VO": scenario("VO", seed=seed, frames=frames),
+        HOME_SET: scenario("VN", seed=seed, frames=frames),
         "strangers": strangers(seed),
     }
     total = sum(FRAMES.values()) if frames is None else len(FRAMES) * frames

@@ -36,6 +36,8 @@ class Step:
     labeled: bool = False
     staged: bool = True
     """Whether it belongs to the camera's recording; pictures of a crowd do not."""
+    condition: str = ""
+    """What disturbs the face, where the dataset says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def _step(
 ) -> Step:
     person = picture.person if picture.person in known else None
     vectors = tuple(face.vector for face in faces)
-    return Step(picture.camera, person, vectors, labeled)
+    return Step(picture.camera, person, vectors, labeled, condition=picture.condition)
 
 
 def _some_of(crowd: Sequence[Found], count: int, rng: np.random.Generator) -> list[Found]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from onlooker.core.errors import BadValue
 from onlooker.experiments.datasets.facebank import find_faces
 from onlooker.experiments.datasets.manifest import Dataset, read_dataset
-from onlooker.experiments.datasets.simulated import simulated_datasets
+from onlooker.experiments.datasets.simulated import HOME_SET, simulated_datasets
 from onlooker.experiments.paper.methods import METHODS
 from onlooker.experiments.paper.protocol import Labeling, Protocol, plan
 from onlooker.experiments.paper.trial import Trial, material
@@ -31,7 +31,8 @@ class Setup:
     people: tuple[str, ...] = ()
     labeling: Labeling = "first"
     sets: tuple[str, ...] = ()
-    """The sets of the dataset that are used; all of them unless given."""
+    """The sets of the dataset that are used; unless given all of them, of the simulated cameras
+    those of the paper."""
     every_face: bool = True
     bandwidth: float | None = None
     n_g: int = 500
@@ -59,6 +60,8 @@ class Setup:
         for name in self.sets:
             self.dataset.recording(name)  # raises if there is none
         names = self.sets or self.dataset.recordings
+        if self.data is None and not self.sets:
+            names = tuple(name for name in names if name != HOME_SET)
         if not names:
             raise BadValue(f"{self.dataset.name} shows nobody at a camera: there is no set to run")
         return names

@@ -1,7 +1,7 @@
 """One method at one cutoff on one set: the raw rows from which tables and figures are made."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -77,10 +77,7 @@ def run(trial: Trial) -> list[TrialRow]:
     )
     steps = plan(recording, crowd, trial.protocol)
     if not trial.every_face:
-        steps = [
-            Step(step.camera, step.person, step.faces[:1], step.labeled, step.staged)
-            for step in steps
-        ]
+        steps = [replace(step, faces=step.faces[:1]) for step in steps]
     kernel = trial.kernel
     outcome = METHODS[trial.method](steps, kernel, trial.n_g)
     scores = scores_by_camera(steps, outcome.names)
