@@ -11,6 +11,7 @@ from onlooker.baselines.boosting import OnlineSemiBoost
 from onlooker.baselines.graph_cuts import MaxMarginGraphCuts
 from onlooker.baselines.manifold_svm import OnlineManifoldSVM
 from onlooker.baselines.nearest import NearestNeighbour
+from onlooker.baselines.self_training import SelfTraining
 from onlooker.core.errors import BadName, BadValue, BadVector, WrongVectorLength
 from onlooker.core.similarity import Cosine
 
@@ -20,6 +21,9 @@ FAR = [60.0, 60.0]
 
 RIVALS = {
     "nearest": NearestNeighbour,
+    "self-training": SelfTraining,
+    "bounded self-training": lambda kernel: SelfTraining(kernel, max_examples=40),
+    "random self-training": lambda kernel: SelfTraining(kernel, max_examples=40, evict="random"),
     "boosting": lambda kernel: OnlineSemiBoost(kernel, X),
     "strict boosting": lambda kernel: OnlineSemiBoost(kernel, X, pseudo="strict", selectors=40),
     "manifold": lambda kernel: OnlineManifoldSVM(kernel, buffer=40),

@@ -40,6 +40,13 @@ def test_every_method_has_a_complete_row(rows):
         ("closest pair", 100),
         ("doubling", 20),
         ("doubling", 100),
+        ("self-training", 20),
+        ("self-training", 100),
+        ("self-training, oldest", 20),
+        ("self-training, oldest", 100),
+        ("self-training, random", 20),
+        ("self-training, random", 100),
+        ("self-training, all", None),
         ("1-NN", None),
         ("offline exact", None),
         ("LabelSpreading", None),
@@ -52,7 +59,7 @@ def test_every_method_has_a_complete_row(rows):
 
 def test_learners_stay_within_their_budget(rows):
     budgeted = [row for row in rows if row["n_g"]]
-    assert len(budgeted) == 4
+    assert len(budgeted) == 10
     for row in budgeted:
         assert row["vertices"] <= 40 + row["n_g"]
 
@@ -66,12 +73,32 @@ def test_the_cutoff_leaves_nobody_out(rows):
     assert all(row["abstained"] == 0 for row in rows)
 
 
-@pytest.mark.parametrize("method", ["closest pair", "doubling"])
+@pytest.mark.parametrize("method", ["closest pair", "doubling", "self-training, random"])
 def test_a_seed_decides_everything_but_the_time(method):
     job = DigitsJob(method, 50, seed=3, examples=EXAMPLES)
     first, second = run(job), run(job)
     assert replace(first.row, ms_per_step=0) == replace(second.row, ms_per_step=0)
     np.testing.assert_array_equal(first.correct, second.correct)
+
+
+def test_differences_are_paired_by_shuffle_and_come_with_their_interval(tmp_path, capsys):
+    file = tmp_path / "digits.json"
+    options = ["--first", "7", "--seeds", "3", "--examples", "150", "--vertices", "20"]
+    assert main([*options, "--json", str(file)]) == 0
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert {row["seed"] for row in found["rows"]} == {7, 8, 9}
+    by_seed = {
+        method: np.array([row["accuracy"] for row in found["rows"] if row["method"] == method])
+        for method in ("closest pair", "self-training, all")
+    }
+    gains = by_seed["closest pair"] - by_seed["self-training, all"]
+    last = found["differences"][-1]
+    assert last["other"] == "self-training, all"
+    assert last["mean"] == pytest.approx(gains.mean())
+    # Student's t for three shuffles: 4.303 standard errors on either side.
+    assert last["high"] - last["low"] == pytest.approx(2 * 4.303 * gains.std(ddof=1) / 3**0.5, 1e-3)
+    assert (last["better"], last["shuffles"]) == (int((gains > 0).sum()), 3)
+    assert "against self-training, all" in capsys.readouterr().out
 
 
 def test_watching_unlabeled_digits_helps():

@@ -10,7 +10,7 @@ import pytest
 from onlooker.cli.reproduce import report, work
 from onlooker.core.errors import BadValue
 from onlooker.experiments.paper import results_cache
-from onlooker.experiments.paper.methods import METHODS
+from onlooker.experiments.paper.methods import COMPARED
 from onlooker.experiments.paper.setup import Setup
 from onlooker.experiments.paper.trial import TrialRow
 from onlooker.experiments.reproduce import EXPERIMENTS, literal_ms
@@ -49,7 +49,7 @@ def test_there_is_a_row_for_every_set_camera_method_cutoff_and_seed(setup, rows)
         (name, camera, method, cutoff, seed)
         for name, places in cameras.items()
         for camera in places
-        for method in METHODS
+        for method in COMPARED
         for cutoff in setup.cutoffs
         for seed in (0, 1)
     }

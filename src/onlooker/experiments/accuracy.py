@@ -1,4 +1,4 @@
-"""Accuracy on a labeled stream: one row for each run, means over the seeds, and their table.
+"""Accuracy on a labeled stream: one row for each run, means over the seeds, paired differences.
 
 Only `teach` and `observe` are called, so every method that has them is measured in the same way.
 """
@@ -9,6 +9,7 @@ from statistics import mean, stdev
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.stats
 from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
@@ -72,6 +73,58 @@ class AccuracySummary:
     abstained: float
     vertices: float
     ms_per_step: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """How much more accurate one method is than another on the same shuffles."""
+
+    method: str
+    other: str
+    mean: float
+    low: float
+    """Ends of the 95 % interval of the mean (Student's t over the shuffles)."""
+    high: float
+    better: int
+    """Shuffles on which the first is more accurate."""
+    shuffles: int
+
+    def __str__(self) -> str:
+        interval = f"95 % interval {self.low:+.4f} to {self.high:+.4f}"
+        better = f"better in {self.better} of {self.shuffles} shuffles"
+        return f"{self.method} against {self.other}: {self.mean:+.4f} ({interval}), {better}"
+
+
+def paired_difference(
+    rows: Sequence[AccuracyRow], method: tuple[str, int | None], other: tuple[str, int | None]
+) -> PairedDifference:
+    """Compare two methods, each given with its budget, shuffle by shuffle; at least two of them.
+
+    >>> rows = [AccuracyRow("a", 9, seed, 0.8 + seed / 50, 0.0, 9, 0.1) for seed in range(3)]
+    >>> rows += [AccuracyRow("b", None, seed, 0.8, 0.0, 9, 0.1) for seed in range(3)]
+    >>> print(paired_difference(rows, ("a", 9), ("b", None)))
+    a, n_g = 9 against b: +0.0200 (95 % interval -0.0297 to +0.0697), better in 2 of 3 shuffles
+    """
+    first, second = (
+        {row.seed: row.accuracy for row in rows if (row.method, row.n_g) == which}
+        for which in (method, other)
+    )
+    gains = np.array([first[seed] - second[seed] for seed in first])
+    centre = float(gains.mean())
+    reach = float(scipy.stats.t.ppf(0.975, len(gains) - 1) * scipy.stats.sem(gains))
+    return PairedDifference(
+        _with_budget(*method),
+        _with_budget(*other),
+        centre,
+        centre - reach,
+        centre + reach,
+        better=int(np.count_nonzero(gains > 0)),
+        shuffles=len(gains),
+    )
+
+
+def _with_budget(method: str, n_g: int | None) -> str:
+    return method if n_g is None else f"{method}, n_g = {n_g}"
 
 
 def answers_of(learner: StreamLearner, stream: LabeledStream) -> list[str | None]:

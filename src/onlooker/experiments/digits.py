@@ -4,8 +4,10 @@
 
 scikit-learn's digits, divided by 16, shuffled by a seed. The first four of each class in that order
 are taught; every other example is named and then learned from without its label. Accuracy is the
-share of right names among these, and nobody counts as wrong. 1-NN sees the labels only; the
-offline solution and LabelSpreading see all examples at once, which no stream allows.
+share of right names among these, and nobody counts as wrong. 1-NN sees the labels only;
+self-training is nearest neighbour that enrols what it names, within the same budget (closest pair,
+oldest or random out) or without one ("all"). The offline solution and LabelSpreading see all examples
+at once, which no stream allows.
 """
 
 import argparse
@@ -16,7 +18,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import sklearn
@@ -24,11 +26,16 @@ from sklearn.datasets import load_digits
 
 import onlooker
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
+from onlooker.baselines.self_training import Eviction, SelfTraining
 from onlooker.core.quantizer import Quantizer
 from onlooker.experiments.accuracy import (
+    AccuracyRow,
     AccuracyRun,
+    PairedDifference,
+    StreamLearner,
     answers_of,
     measure_accuracy,
+    paired_difference,
     print_table,
 )
 from onlooker.experiments.options import at_least, figure_file, output_file
@@ -51,6 +58,12 @@ KERNEL = HeatKernel(bandwidth=float(np.sqrt(0.1)), cutoff=1e-20)
 comparison with methods that always give a name is fair."""
 
 QUANTIZERS: dict[str, Quantizer] = {"closest pair": ClosestPair(), "doubling": Doubling()}
+SELF_TRAINING: dict[str, Eviction] = {
+    "self-training": "closest",
+    "self-training, oldest": "oldest",
+    "self-training, random": "random",
+}
+EVERYTHING = "self-training, all"
 OFFLINE = {
     "offline exact": lambda stream: offline_exact(stream, KERNEL, SINK),
     "LabelSpreading": lambda stream: label_spreading(stream, KERNEL),
@@ -66,8 +79,9 @@ DEMO = """\
 each digit as it arrives, then learns from it without its true name. Of the
 unlabeled digits it stores at most n_g; each represents those merged into it, by
 closest pair (the default) or by doubling (as in the paper). It is compared with
-1-NN, which knows the 40 labeled digits only, and with two methods that see all
-digits at once.
+1-NN, which knows the 40 labeled digits only, with self-training, a nearest
+neighbour that stores what it names under that name (as many digits, or all), and
+with two methods that see all digits at once.
 
 accuracy: right names among the unlabeled digits; sd: over {seeds} random orders;
 nobody: no name given; vertices: digits stored at the end, labeled ones included;
@@ -83,6 +97,12 @@ class DigitsJob:
     n_g: int | None
     seed: int
     examples: int = DIGITS
+
+
+class StoredExamples(StreamLearner, Protocol):
+    """A learner that says how many examples it stores."""
+
+    def __len__(self) -> int: ...
 
 
 def digits_stream(seed: int, examples: int = DIGITS) -> LabeledStream:
@@ -116,13 +136,7 @@ def run(job: DigitsJob) -> AccuracyRun:
         answers = OFFLINE[job.method](stream)
         vertices = len(stream.labeled) + len(stream.unlabeled)
     else:
-        learner = (
-            NearestLabeled()
-            if job.n_g is None
-            else OnlineHarmonicLearner(
-                KERNEL, sink=SINK, max_vertices=job.n_g, quantizer=QUANTIZERS[job.method]
-            )
-        )
+        learner = _learner(job)
         answers = answers_of(learner, stream)
         vertices = len(learner)
     return measure_accuracy(
@@ -136,12 +150,37 @@ def run(job: DigitsJob) -> AccuracyRun:
     )
 
 
-def run_all(seeds: int, budgets: Sequence[int], examples: int = DIGITS) -> list[AccuracyRun]:
+def _learner(job: DigitsJob) -> StoredExamples:
+    if job.method == "1-NN":
+        return NearestLabeled()
+    if job.method == EVERYTHING:
+        return SelfTraining(KERNEL)
+    if job.method in SELF_TRAINING:
+        evict = SELF_TRAINING[job.method]
+        return SelfTraining(KERNEL, max_examples=job.n_g, evict=evict, seed=job.seed)
+    return OnlineHarmonicLearner(
+        KERNEL, sink=SINK, max_vertices=job.n_g or DIGITS, quantizer=QUANTIZERS[job.method]
+    )
+
+
+def run_all(seeds: Sequence[int], budgets: Sequence[int], examples: int) -> list[AccuracyRun]:
     """Every method with every budget on every shuffle, in the order of the table."""
-    methods: list[tuple[str, int | None]] = [(name, n_g) for name in QUANTIZERS for n_g in budgets]
-    methods += [(name, None) for name in ("1-NN", *OFFLINE)]
-    jobs = [DigitsJob(*method, seed, examples) for method in methods for seed in range(seeds)]
+    methods: list[tuple[str, int | None]] = [
+        (name, n_g) for name in (*QUANTIZERS, *SELF_TRAINING) for n_g in budgets
+    ]
+    methods += [(name, None) for name in (EVERYTHING, "1-NN", *OFFLINE)]
+    jobs = [DigitsJob(*method, seed, examples) for method in methods for seed in seeds]
     return spread(run, jobs, what="digits", cost=lambda job: job.n_g or 0)
+
+
+def differences(rows: Sequence[AccuracyRow], budgets: Sequence[int]) -> list[PairedDifference]:
+    """Our learner against self-training: with each budget, and with the largest against all."""
+    ours = "closest pair"
+    pairs: list[tuple[tuple[str, int | None], tuple[str, int | None]]] = [
+        ((ours, n_g), (other, n_g)) for n_g in budgets for other in SELF_TRAINING
+    ]
+    pairs.append(((ours, max(budgets)), (EVERYTHING, None)))
+    return [paired_difference(rows, *pair) for pair in pairs]
 
 
 def settings(examples: int) -> dict[str, Any]:
@@ -166,7 +205,8 @@ def parser() -> argparse.ArgumentParser:
         "--json digits.json --plot digits.svg",
     )
     option = partial(command.add_argument, metavar="N")
-    option("--seeds", type=at_least(1), help=f"use the shuffles 0 to N-1 (default {SEEDS})")
+    option("--seeds", type=at_least(1), help=f"how many shuffles (default {SEEDS})")
+    option("--first", type=at_least(0), default=0, help="the number of the first shuffle")
     default = " ".join(map(str, BUDGETS))
     option("--vertices", type=at_least(1), nargs="+", help=f"budgets n_g (default {default})")
     option(
@@ -190,14 +230,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.demo:
         print(DEMO.format(seeds=seeds), flush=True)
     try:
-        runs = run_all(seeds, arguments.vertices or BUDGETS, arguments.examples)
+        budgets = arguments.vertices or BUDGETS
+        shuffles = range(arguments.first, arguments.first + seeds)
+        runs = run_all(shuffles, budgets, arguments.examples)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
     rows = [each.row for each in runs]
     print_table(rows)
+    compared = differences(rows, budgets) if seeds > 1 else []
+    print(*compared, sep="\n")
     if arguments.json:
-        found = {"settings": settings(arguments.examples), "rows": [asdict(row) for row in rows]}
+        found = {
+            "settings": settings(arguments.examples),
+            "rows": [asdict(row) for row in rows],
+            "differences": [asdict(each) for each in compared],
+        }
         arguments.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
         print(f"rows: {arguments.json}")
     for path in figures:

@@ -61,6 +61,10 @@ METHOD_STYLES = {
     "online-doubling": MethodStyle(
         "online, doubling (ours)", COLOURS["doubling"], "s", (0, (4, 1))
     ),
+    "self-training": MethodStyle("self-training", "black", "o"),
+    "self-training-strict": MethodStyle("self-tr., strict", "black", "*", (0, (3, 1))),
+    "self-training-oldest": MethodStyle("self-tr., oldest", "black", "p", (0, (5, 1, 1, 1))),
+    "self-training-random": MethodStyle("self-tr., random", "black", "h", (0, (7, 1))),
     "nearest": MethodStyle("nearest neighbour", "black", "o", (0, (1, 1.3)), filled=False),
     "boosting": MethodStyle("boosting, covering", GREEN, "^"),
     "boosting-quarters": MethodStyle("boosting, quarters", GREEN, "^", (0, (3, 1.5)), filled=False),
@@ -265,7 +269,10 @@ def _finish(figure: Figure, spare: Sequence[Axes], points: Sequence[CurvePoint])
     samples = [_sample(style_of(method), method in LEARNERS) for method in methods]
     names = [style_of(method).name for method in methods]
     if spare:
-        legend = spare[0].legend(samples, names, loc="upper right", handlelength=3, frameon=False)
+        legend = spare[0].legend(
+            samples, names, loc="upper right", handlelength=3, labelspacing=0.25, fontsize=7,
+            frameon=False,
+        )  # fmt: skip
         legend.set_in_layout(False)
     else:
         wide = _columns(len(by_scene(points))) == COLUMNS

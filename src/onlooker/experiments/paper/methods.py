@@ -17,6 +17,7 @@ from onlooker.baselines.boosting import (
 from onlooker.baselines.graph_cuts import MaxMarginGraphCuts
 from onlooker.baselines.manifold_svm import OnlineManifoldSVM
 from onlooker.baselines.nearest import NearestNeighbour
+from onlooker.baselines.self_training import Eviction, SelfTraining
 from onlooker.core.records import Prediction
 from onlooker.evaluation import Provenance
 from onlooker.experiments.paper.protocol import Step
@@ -99,6 +100,29 @@ def nearest(steps: Sequence[Step], kernel: HeatKernel, n_g: int) -> Outcome:
     return _outcome(NearestNeighbour(kernel), steps)
 
 
+def self_training(evict: Eviction = "closest", *, strict: bool = False) -> Method:
+    """Enrols what it names, within the same budget; its contamination are its wrong guesses.
+
+    `strict` enrols only within 0.7 of the distance within which it names: the root of the cutoff.
+    """
+
+    def run(steps: Sequence[Step], kernel: HeatKernel, n_g: int) -> Outcome:
+        enrol_cutoff = kernel.cutoff**0.5 if strict else None
+        model = SelfTraining(kernel, max_examples=n_g, evict=evict, enrol_cutoff=enrol_cutoff)
+        wrong = counted = 0
+
+        def note(prediction: Prediction, truth: str | None) -> None:
+            nonlocal wrong, counted
+            if model.enrolled > counted:
+                wrong += prediction.label != truth
+            counted = model.enrolled
+
+        names, seconds = follow_steps(model, steps, note)
+        return Outcome(names, wrong / counted if counted else None, 1000 * seconds)
+
+    return run
+
+
 def boosting(choose: Callable[[int, int], NDArray[np.intp]]) -> Method:
     """Weak learners around examples given in advance: some of them are shown only later."""
 
@@ -171,6 +195,10 @@ def _share_wrong(steps: Sequence[Step], given: Sequence[FaceNames]) -> float | N
 METHODS: dict[str, Method] = {
     "online": online(ClosestPair()),
     "online-doubling": online(Doubling()),
+    "self-training": self_training(),
+    "self-training-strict": self_training(strict=True),
+    "self-training-oldest": self_training("oldest"),
+    "self-training-random": self_training("random"),
     "nearest": nearest,
     "boosting": boosting(centres_covering),
     "boosting-quarters": boosting(centres_of_quarters),
@@ -181,3 +209,7 @@ METHODS: dict[str, Method] = {
 }
 LEARNERS = ("online", "online-doubling")
 """The methods that are ours."""
+COMPARED = tuple(
+    name for name in METHODS if name not in ("self-training-oldest", "self-training-random")
+)
+"""The methods that run unless others are asked for; two ways to evict differ by little."""

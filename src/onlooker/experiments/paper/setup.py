@@ -9,7 +9,7 @@ from onlooker.core.errors import BadValue
 from onlooker.experiments.datasets.facebank import find_faces
 from onlooker.experiments.datasets.manifest import Dataset, read_dataset
 from onlooker.experiments.datasets.simulated import HOME_SET, simulated_datasets
-from onlooker.experiments.paper.methods import METHODS
+from onlooker.experiments.paper.methods import COMPARED, METHODS
 from onlooker.experiments.paper.protocol import Labeling, Protocol, plan
 from onlooker.experiments.paper.trial import Trial, material
 from onlooker.vision.finder import FaceFinder
@@ -25,7 +25,7 @@ class Setup:
     """A folder of real frames; simulated cameras unless given, another cast for each seed."""
     finder: FaceFinder = field(default_factory=FaceFinder)
     seeds: int = 3
-    methods: tuple[str, ...] = tuple(METHODS)
+    methods: tuple[str, ...] = COMPARED
     cutoffs: tuple[float, ...] = CUTOFFS
     strangers: int = 0
     people: tuple[str, ...] = ()

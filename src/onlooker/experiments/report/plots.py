@@ -24,9 +24,14 @@ WINDOW = 200
 """The number of answers that a point of a curve is the mean of."""
 
 # Okabe and Ito's colours differ with any kind of colour vision; their lightness differs too.
-COLOURS = {"closest pair": "#0072B2", "doubling": "#D55E00"}
-MARKERS = {"closest pair": "o", "doubling": "s"}
-LINES = {"1-NN": (0, (1, 1.5)), "offline exact": (0, (5, 2)), "LabelSpreading": (0, (5, 2, 1, 2))}
+COLOURS = {"closest pair": "#0072B2", "doubling": "#D55E00", "self-training": "black"}
+MARKERS = {"closest pair": "o", "doubling": "s", "self-training": "^"}
+LINES = {
+    "1-NN": (0, (1, 1.5)),
+    "self-training, all": (0, (3, 1.5)),
+    "offline exact": (0, (5, 2)),
+    "LabelSpreading": (0, (5, 2, 1, 2)),
+}
 GREY = "#4D4D4D"
 STRANGERS, FRIENDS = "#D55E00", "#0072B2"
 Label = tuple[float, str, str]
@@ -99,7 +104,7 @@ def _draw_by_budget(axes: Axes, summaries: Sequence[AccuracySummary]) -> None:
     labels = [
         _draw_level(axes, each.accuracy, each.method) for each in summaries if each.n_g is None
     ]
-    for shift, (method, colour) in zip((-0.05, 0.05), COLOURS.items(), strict=True):
+    for shift, (method, colour) in zip((-0.06, 0.0, 0.06), COLOURS.items(), strict=True):
         points = sorted(
             (budgets.index(each.n_g) + shift, each.accuracy, each.deviation or 0.0)
             for each in summaries
