@@ -13,7 +13,10 @@ from onlooker.core.errors import BadValue, NotFound
 KERNEL = HeatKernel(0.5, 1e-3)
 places = st.integers(-20, 20).map(lambda number: number / 5)
 labels = st.lists(
-    st.tuples(places, st.sampled_from("abc")), min_size=1, max_size=6, unique_by=lambda each: each[0]
+    st.tuples(places, st.sampled_from("abc")),
+    min_size=1,
+    max_size=6,
+    unique_by=lambda each: each[0],
 )
 walks = st.lists(places, max_size=25)
 EVICTIONS = ("closest", "oldest", "random")

@@ -157,9 +157,7 @@ class SelfTraining:
         else:
             pairs = self._similar.values
             two = divmod(int(pairs.argmax()), len(pairs))
-            gone = max(
-                (slot for slot in two if not self._taught[slot]), key=self._ages.__getitem__
-            )
+            gone = max((slot for slot in two if not self._taught[slot]), key=self._ages.__getitem__)
         self._remove(gone)
         self._drop_unused_names()
 
