@@ -4,10 +4,10 @@
 
 scikit-learn's digits, divided by 16, shuffled by a seed. The first four of each class in that order
 are taught; every other example is named and then learned from without its label. Accuracy is the
-share of right names among these, and nobody counts as wrong. 1-NN sees the labels only;
-self-training is nearest neighbour that enrols what it names, within the same budget (closest pair,
-oldest or random out) or without one ("all"). The offline solution and LabelSpreading see all examples
-at once, which no stream allows.
+share of right names among these, and nobody counts as wrong. 1-NN sees the labels only.
+Self-training is nearest neighbour that enrols what it names, within the same budget (closest pair,
+oldest or random out) or without one ("all"). The offline solution and LabelSpreading see all
+examples at once, which no stream allows.
 """
 
 import argparse
