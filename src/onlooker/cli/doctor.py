@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from glob import glob
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,8 +17,7 @@ import onlooker
 from onlooker.cli.output import one_line
 from onlooker.cli.settings import Settings, example_file, load_settings, settings_file
 from onlooker.core.errors import OnlookerError
-from onlooker.vision.detector import MODEL, yunet_model
-from onlooker.vision.models import cache_folder, find_model, installed
+from onlooker.vision.models import SFACE_INT8, YUNET, cache_folder, find_model, installed
 
 PACKAGES = {
     "numpy": "numpy",
@@ -88,11 +88,15 @@ def _threads() -> Iterator[Finding]:
 
 
 def _models(chosen: Settings) -> Iterator[Finding]:
-    try:
-        yunet_model()
-        yield Finding("detector file", f"{MODEL}, checksum correct")
-    except OnlookerError as error:
-        yield Finding("detector file", str(error), missing=chosen["detector"] == "yunet")
+    for subject, model, needed in (
+        ("detector file", YUNET, chosen["detector"] == "yunet"),
+        ("SFace file", SFACE_INT8, chosen["features"] == "sface"),
+    ):
+        try:
+            model.read()
+            yield Finding(subject, f"{Path(model.file).name}, checksum correct")
+        except OnlookerError as error:
+            yield Finding(subject, str(error), missing=needed)
     listed = ", ".join(f"{name} ({path})" for name, path in installed().items())
     yield Finding("models", listed or f"none downloaded into {cache_folder()}")
     if chosen["features"] == "embedding":

@@ -10,6 +10,8 @@ import typer
 class FeaturesName(StrEnum):
     """Which vectors of faces are compared."""
 
+    SFACE = "sface"
+    HOG = "hog"
     PIXELS = "pixels"
     EMBEDDING = "embedding"
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from onlooker.core.checks import as_number
 from onlooker.core.errors import BadValue
-from onlooker.vision.scales import DEFAULT_SCALES
+from onlooker.vision.scales import DEFAULT_SCALES, FEATURE_KINDS
 
 FILE_NAME = "onlooker.toml"
 FILE_VARIABLE = "ONLOOKER_SETTINGS"
@@ -77,7 +77,7 @@ ALL_SETTINGS = (
     Setting("state", None, "File of `onlooker export` that a new home begins with."),
     Setting("home", None, "Folder that stores everything learned, with its history."),
     Setting(
-        "features", "pixels", "Which features of a face are compared.", ("pixels", "embedding")
+        "features", "pixels", "Which features of a face are compared.", FEATURE_KINDS
     ),
     Setting(
         "model",

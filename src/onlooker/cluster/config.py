@@ -25,7 +25,7 @@ from onlooker.cluster.messages import LearnerConfig
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import HeatKernel
 from onlooker.vision.finder import FaceFinder
-from onlooker.vision.scales import DEFAULT_SCALES
+from onlooker.vision.scales import DEFAULT_SCALES, FeatureKind
 
 """Bandwidth and cutoff that belong to the features, as for `watch` and `serve`."""
 
@@ -173,7 +173,7 @@ class _CameraTable(_Table):
 class _SharedTable(_Table):
     """What all sites must agree on: said once for all, or by each site, but never differently."""
 
-    features: Literal["pixels", "embedding"] | None = None
+    features: FeatureKind | None = None
     model: _Text | None = None
     detector: Literal["yunet", "haar"] | None = None
     bandwidth: Annotated[float, Field(ge=1e-9)] | None = None

