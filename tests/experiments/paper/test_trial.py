@@ -6,9 +6,12 @@ import cv2
 import numpy as np
 import pytest
 
+from onlooker.experiments.datasets.facebank import faces_cache
+from onlooker.experiments.datasets.manifest import read_dataset
 from onlooker.experiments.paper.methods import METHODS
 from onlooker.experiments.paper.protocol import Protocol, Step
-from onlooker.experiments.paper.trial import Trial, detection_rate, run, scores_by_camera
+from onlooker.experiments.paper.setup import Setup
+from onlooker.experiments.paper.trial import Trial, detection_rate, material, run, scores_by_camera
 from onlooker.simulation.filming import Truth
 from onlooker.simulation.orl import pictures_of
 from onlooker.simulation.scenarios import write_dataset
@@ -146,3 +149,15 @@ def test_frames_without_a_face_and_labeled_ones_are_not_judged():
     assert scores["two"].strangers_named == 1
     assert scores["three"].precision is scores["three"].recall is None
     assert [detection_rate(steps, camera) for camera in scores] == [2 / 3, 1.0, 0.0]
+
+
+def test_the_setup_finds_the_faces_of_each_picture_once(folder, tmp_path, monkeypatch):
+    """They were found twice: in chunks of the whole dataset, then in chunks of each set."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    material.cache_clear()
+    Setup(data=folder, seeds=1, strangers=2).prepare()
+    searched = 0
+    for file in faces_cache().iterdir():
+        with np.load(file) as arrays:
+            searched += len(arrays["counts"])
+    assert searched == len(read_dataset(folder).pictures)

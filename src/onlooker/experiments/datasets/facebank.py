@@ -1,12 +1,14 @@
 """A cache on disk of the faces in many pictures: each picture is searched once.
 
-Pictures are searched in chunks. A chunk's file is named after the SHA-256 of its pictures and of
-the settings of the face finder, so nothing is detected twice, and nothing stale is ever used.
+Pictures are searched in chunks, each of one set. A chunk's file is named after the SHA-256 of its
+pictures and of the settings of the face finder, so nothing is detected twice, and nothing stale is
+ever used.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -76,7 +78,7 @@ def find_faces(
             finder,
             folder,
         )
-        for some in (pictures[at : at + CHUNK] for at in range(0, len(pictures), CHUNK))
+        for some in _in_chunks(pictures)
     ]
     files = [chunk.file() for chunk in chunks]
     stored = [_stored(file) for file in files]
@@ -91,6 +93,13 @@ def find_faces(
         for file, some in zip(files, stored, strict=True)
         for faces in (_read(file) if some is None else some)
     ]
+
+
+def _in_chunks(pictures: Sequence[Picture]) -> Iterator[Sequence[Picture]]:
+    """Chunks begin anew with each set, so a set by itself has the chunks it has among others."""
+    for _, group in groupby(pictures, key=lambda each: each.set):
+        own = list(group)
+        yield from (own[at : at + CHUNK] for at in range(0, len(own), CHUNK))
 
 
 def _contents(path: Path) -> bytes:
