@@ -12,8 +12,8 @@ from helpers.services import scene
 from onlooker.cli.recognizers import finder_from
 from onlooker.cli.settings import load_settings
 from onlooker.core.errors import BadValue
-from onlooker.vision.detector import Haar, YuNet
 from onlooker.vision.alignment import CannotAlign
+from onlooker.vision.detector import Haar, YuNet
 from onlooker.vision.finder import FaceFinder, FinderParts
 from onlooker.vision.pixels import PixelFeatures
 from onlooker.vision.types import FaceBox, Refusal

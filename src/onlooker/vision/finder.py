@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import Cosine, Distance, Euclidean
-from onlooker.vision.detector import Detector, Haar, YuNet
 from onlooker.vision.alignment import CannotAlign
+from onlooker.vision.detector import Detector, Haar, YuNet
 from onlooker.vision.embedding import EmbeddingFeatures
 from onlooker.vision.hog import HogFeatures
 from onlooker.vision.pixels import PixelFeatures
