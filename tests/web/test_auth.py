@@ -10,8 +10,7 @@ import pytest
 from starlette.websockets import WebSocketDisconnect
 
 from helpers.services import API, SOCKETS, client_of, photo
-from onlooker.web.auth import Token, TokenChecker, Verdict
-from onlooker.web.middleware import HEADERS
+from onlooker.web.auth import HEADERS, Token, TokenChecker, Verdict
 
 CHANGING = [
     ("POST", f"{API}/faces?name=x"),

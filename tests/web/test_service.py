@@ -1,10 +1,12 @@
-"""Data that expired while the service did not run is deleted at its start."""
+"""The thread that owns the home: what expired is deleted at its start, its queue is bounded."""
 
 import time
+from threading import Event
 
 import numpy as np
 
-from helpers.services import new_learner, service_in
+from helpers.services import API, client_of, new_learner, service_in
+from helpers.waiting import eventually
 from onlooker.home.home import Home
 from onlooker.home.retention import DAY
 from onlooker.strangers.book import StrangerBook
@@ -41,3 +43,19 @@ def test_a_service_that_was_away_for_long_shows_nothing_that_has_expired(tmp_pat
     assert stored(tmp_path / "hour") == (1, 1)
     assert stored(tmp_path / "day") == (1, 0)
     assert stored(tmp_path / "month") == (0, 0)
+
+
+def test_too_much_work_is_refused_not_queued_for_ever(tmp_path):
+    with service_in(tmp_path / "home", queue_size=2) as service:
+        client = client_of(service, tmp_path / "home")
+        go = Event()
+        blocked = service.home_thread.submit(lambda home: go.wait(20))
+        eventually(blocked.running)
+        waiting = [service.home_thread.submit(lambda home: home.sequence) for _ in range(2)]
+        answer = client.get(f"{API}/people")
+        assert answer.status_code == 503
+        assert answer.headers["retry-after"] == "1"
+        assert client.get(f"{API}/health").status_code == 200  # needs no turn
+        go.set()
+        assert [one.result(5) for one in waiting] == [0, 0]
+        assert client.get(f"{API}/people").status_code == 200

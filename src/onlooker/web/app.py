@@ -3,8 +3,7 @@
 from fastapi import FastAPI
 
 import onlooker
-from onlooker.web.auth import Guard
-from onlooker.web.middleware import GuardMiddleware
+from onlooker.web.auth import Guard, GuardMiddleware
 from onlooker.web.responses import add_error_handlers
 from onlooker.web.routes.cameras import camera_routes
 from onlooker.web.routes.health import health_routes

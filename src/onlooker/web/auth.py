@@ -1,26 +1,31 @@
-"""Authentication: the one token of a home, and the guard that every request passes first.
+"""The one token of a home, and the guard in front of the app that every connection passes first.
 
 The guard checks, in this order: the Host header names this service (a foreign name that resolves
 to this address is a DNS rebinding attack); the request was not sent by a page of another site; the
-token is right where one is needed; the body is not larger than the limit.
+token is right where one is needed; the body is not larger than the limit. What it refuses it
+answers itself; to all other answers it adds headers that tell browsers what a page may do.
 """
 
+import asyncio
 import hashlib
 import hmac
 import json
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from enum import Enum
 from ipaddress import IPv6Address, ip_address
 from pathlib import Path
 from threading import Lock
 from typing import Self, TypeVar
 
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import cookie_parser
-from starlette.types import Scope
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from onlooker.core.errors import OnlookerError
 from onlooker.core.files import OWNER_ONLY, replace_file
@@ -33,6 +38,24 @@ MAX_CLIENTS = 1024
 _SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _BROWSER_CAMERAS = "/api/v1/browser/"
 _LOGIN = {("/login", "GET"), ("/api/v1/session", "POST"), ("/api/v1/session", "DELETE")}
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
+        "media-src 'self' blob:; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "permissions-policy": "camera=(self), microphone=(), geolocation=()",
+    "cache-control": "no-store",
+}
+
+DRAIN_SIZE, DRAIN_SECONDS = 1 << 16, 1.0
+"""How many bytes of the body of a refused request are read, and for how long."""
 
 _Value = TypeVar("_Value")
 
@@ -222,6 +245,38 @@ class Guard:
         return changes or sends_frames or not local
 
 
+class GuardMiddleware:
+    """Hands what the guard permits over to an ASGI app, and answers the rest itself."""
+
+    def __init__(self, app: ASGIApp, guard: Guard) -> None:
+        self._app, self._guard = app, guard
+
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """One connection: the app's, once it is permitted."""
+        if scope["type"] not in ("http", "websocket"):
+            return self._app(scope, receive, send)
+        try:
+            self._guard.check(scope)
+        except Refused as refused:
+            return _refuse(refused, scope, receive, _with_headers(send))
+        if scope["type"] == "websocket":
+            return self._app(scope, receive, send)
+        return self._app(scope, self._limited(receive), _with_headers(send))
+
+    def _limited(self, receive: Receive) -> Receive:
+        remaining = self._guard.max_upload
+
+        async def limited() -> Message:
+            nonlocal remaining
+            message = await receive()
+            remaining -= len(message.get("body", b""))
+            if remaining < 0:
+                raise HTTPException(413, self._guard.too_large)
+            return message
+
+        return limited
+
+
 def token_in(headers: Headers) -> str | None:
     """The token of a request: a Bearer token, or the cookie of the page."""
     kind, _, text = headers.get("authorization", "").partition(" ")
@@ -283,3 +338,40 @@ def _is_loopback(scope: Scope) -> bool:
         return False
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return (mapped or address).is_loopback
+
+
+async def _refuse(refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008, "reason": refused.detail[:100]})
+        return
+    headers = {401: {"www-authenticate": "Bearer"}, 429: {"retry-after": "60"}}
+    response = JSONResponse(
+        {"detail": refused.detail}, refused.status, headers.get(refused.status, {})
+    )
+    response.headers["connection"] = "close"  # more of the body may still arrive
+    with suppress(TimeoutError):
+        await asyncio.wait_for(_drain(receive), DRAIN_SECONDS)
+    await response(scope, receive, send)
+
+
+async def _drain(receive: Receive) -> None:
+    """Read the body of a refused request, up to the limit.
+
+    Closing a connection with unread bytes resets it, and the client may never see the answer.
+    """
+    remaining, more = DRAIN_SIZE, True
+    while more and remaining > 0:
+        message = await receive()
+        remaining -= len(message.get("body", b""))
+        more = message.get("more_body", False)
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return send_with_headers

@@ -23,7 +23,6 @@ from onlooker.home.home import Home
 from onlooker.video.addresses import Address, Kind, addresses_of
 from onlooker.video.sources import FrameCounts, FrameStream, frames_from
 from onlooker.vision.types import Frame
-from onlooker.web.home_thread import Stopped
 
 MAX_CAMERAS = 32
 MAX_FAILURES = 100
@@ -45,6 +44,10 @@ class CameraTaken(OnlookerError):
 
 class CameraNotSaved(OnlookerError):
     """The stored cameras could not be changed."""
+
+
+class Stopped(OnlookerError):
+    """The service is closing, or has closed: it takes no more frames."""
 
 
 @dataclass(frozen=True, slots=True)

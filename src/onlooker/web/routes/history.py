@@ -13,7 +13,7 @@ from onlooker.core.errors import OnlookerError
 from onlooker.home.album import StoredSighting
 from onlooker.home.events import Event
 from onlooker.home.home import Home
-from onlooker.web.home_thread import Stopped
+from onlooker.web.cameras import Stopped
 from onlooker.web.responses import csv_response, problems
 from onlooker.web.schemas import (
     LARGEST,
