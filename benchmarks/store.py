@@ -77,7 +77,7 @@ def durable_accept(home: Home, face: Any, number: int) -> tuple[float, float, bo
     """Seconds of the durable part and of the whole, and whether the face was accepted."""
     step, before = Timed(face), home.sequence
     whole = seconds(
-        lambda: home._durable.change("observe", step, picture=PICTURE, camera="door", frame=number)
+        lambda: home._change("observe", step, picture=PICTURE, camera="door", frame=number)
     )
     return whole - step.took, whole, home.sequence > before
 
@@ -92,7 +92,7 @@ def written_bytes(home: Home) -> tuple[int, bool]:
 
 
 def accepts(folder: Path, learner: OnlineHarmonicLearner, crowd: Crowd, steps: int) -> Row:
-    """DurableLearner accepts and bare inserts in turns, once the budget has long been full."""
+    """A home's changes and bare inserts in turns, once the budget has long been full."""
     learner.save(folder / "state")
     bare = Bare(folder / "bare.db")
     random = np.random.default_rng(0)
@@ -132,7 +132,7 @@ def restart(folder: Path, learner: OnlineHarmonicLearner, crowd: Crowd, events: 
     observing = 0.0
     for number, (face, _) in enumerate(crowd.faces(2 * events, start=2 * 10**6)):
         step = Timed(face)
-        home._durable.change("observe", step, camera="door", frame=number)
+        home._change("observe", step, camera="door", frame=number)
         observing += step.took
         if home.sequence == events:
             break

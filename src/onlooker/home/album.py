@@ -3,8 +3,9 @@
 A picture is stored as long as its vertex exists; sightings expire.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 from zlib import crc32
 
 from onlooker.core.errors import BadValue
@@ -13,6 +14,8 @@ from onlooker.home.database import Database, HomeDamaged, as_text
 PNG = b"\x89PNG\r\n\x1a\n"
 LARGEST = 4 << 20
 """Bytes of a picture at most."""
+Picture: TypeAlias = "bytes | Callable[[], bytes] | None"
+"""A PNG, or a function that makes it: a face that is not stored needs none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +35,14 @@ class StoredSighting:
 
 
 def as_png(picture: object) -> bytes:
-    """A small lossless picture; anything else is refused.
+    """A small lossless picture, or what a function makes; anything else is refused.
 
     >>> as_png(b"GIF89a")
     Traceback (most recent call last):
     ...
     onlooker.core.errors.BadValue: a picture is a PNG of at most 4194304 bytes, got b'GIF89a'
     """
+    picture = picture() if callable(picture) else picture
     good = isinstance(picture, bytes) and picture.startswith(PNG) and len(picture) <= LARGEST
     if isinstance(picture, bytes) and good:
         return picture

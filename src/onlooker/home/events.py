@@ -232,6 +232,21 @@ def encode_changes(changes: Iterable[Change]) -> str:
     return _encode(list(changes))
 
 
+def changes_of(
+    learner: OnlineHarmonicLearner, entries: Iterable[Entry], names: Sequence[str], radius: float
+) -> list[Change]:
+    """What the last call did: to the graph, and to names and radius, which were these before it."""
+    changes = [change_of(entry) for entry in entries]
+    if learner.radius != radius:
+        doubled = learner.changes().doubled
+        changes += [["doubled", each] for each in doubled]
+        if not doubled or doubled[-1] != learner.radius:
+            changes.append(["radius", learner.radius])
+    if learner.names != names:
+        changes.append(["names", list(learner.names)])
+    return changes
+
+
 def change_of(entry: Entry) -> Change:
     """An entry of the learner as it is stored.
 

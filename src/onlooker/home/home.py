@@ -1,8 +1,10 @@
 """A home: the learner's verbs, durable, in one folder.
 
 Every call that changes something is one event in one transaction, on the disk before the call
-returns; an outlier writes nothing. After a crash the home opens with a learner that behaves as the
-lost one did. One thread owns a home: call it from the thread that made it.
+returns; an outlier writes nothing. The learner changes first, since only it knows what it will do;
+then the event log records what it did. If that fails, the learner is made again from the disk:
+memory and disk are in step. After a crash the home opens with a learner that behaves as the lost
+one did. One thread owns a home: call it from the thread that made it.
 
 A disk that refuses a change (full, failing) makes the home read-only: the learner goes back to what
 is on the disk, `observe` names without learning, the other verbs raise `NotSaved`, `health` gives
@@ -13,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from math import inf
 from os import PathLike
 from pathlib import Path
 from secrets import randbits
@@ -21,15 +24,15 @@ from typing import Any, NamedTuple, Self, TypeVar
 from numpy.typing import ArrayLike, NDArray
 
 from onlooker.core.checks import is_number
-from onlooker.core.errors import NotFound, SnapshotError
+from onlooker.core.errors import NotFound, OnlookerError, SnapshotError
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Explanation, Prediction, Vertices
-from onlooker.home.album import Album, as_png
+from onlooker.home.album import Album, Picture, as_png
 from onlooker.home.camera_table import CameraTable
-from onlooker.home.database import Database, HomeDamaged, HomeError, NotSaved
-from onlooker.home.durable_learner import DurableLearner, Picture
-from onlooker.home.events import Change, Event
+from onlooker.home.database import Database, HomeDamaged, HomeError, NotSaved, as_text
+from onlooker.home.events import Change, Event, changes_of, pictured_vertex, removed_vertices
 from onlooker.home.folder import FORGETTING, HomeFolder
+from onlooker.home.replay import NotRepaired
 from onlooker.home.retention import (
     DAY,
     Expired,
@@ -83,10 +86,21 @@ class Home:
         self._clock = clock
         self.trusted_clock = TrustedClock(clock, steady)
         """The time by which things expire."""
-        self._closed = False
+        self._closed, self._in_batch = False, False
+        self._names: tuple[str, ...] = ()
+        self._radius = 0.0
+        self._read_only: str | None = None
+        """Why the last change could not be written."""
+        self._refused_at = -inf
+        self._ahead = False
+        """Whether the learner differs from the disk: it cannot be read, or not repaired."""
         self._files = HomeFolder(self.folder, new_learner(), adopt, self.retention, clock)
         try:
-            self._durable = DurableLearner(self._files, clock, self.trusted_clock)
+            try:
+                self._use(self._files.recover())
+            except NotRepaired as error:
+                self._use_read_only(error)
+            self._snapshot_at = self._files.snapshots.sequences()[-1]
         except BaseException:
             self._files.close()
             raise
@@ -103,7 +117,7 @@ class Home:
             return
         self._closed = True
         try:
-            self._durable.save_snapshot()
+            self._save_snapshot()
         finally:
             self._files.close()
 
@@ -113,10 +127,10 @@ class Home:
         self, x: ArrayLike, *, camera: str, frame: int, picture: Picture = None
     ) -> Prediction:
         """Name an example and learn from it; a home that cannot write only names it."""
-        if self._durable.is_waiting:
+        if self._is_waiting:
             return self.learner.predict(x)
         try:
-            return self._durable.change(
+            return self._change(
                 "observe",
                 lambda learner: learner.observe(x),
                 picture=picture,
@@ -124,7 +138,7 @@ class Home:
                 frame=frame,
             )
         except HomeError:
-            if self._durable.in_batch:
+            if self._in_batch:
                 raise
             return self.learner.predict(x)
 
@@ -138,7 +152,7 @@ class Home:
         frame: int | None = None,
     ) -> None:
         """Learn a labeled example."""
-        self._durable.change(
+        self._change(
             "teach",
             lambda learner: learner.teach(x, name),
             picture=picture,
@@ -173,15 +187,15 @@ class Home:
 
     def unteach(self, x: ArrayLike) -> None:
         """Take the label of a labeled example back."""
-        self._durable.change("unteach", lambda learner: learner.unteach(x))
+        self._change("unteach", lambda learner: learner.unteach(x))
 
     def drop(self, vertex: int) -> None:
         """Take one vertex out, with everything it stands for."""
-        self._durable.change("drop", lambda learner: learner.drop(vertex))
+        self._change("drop", lambda learner: learner.drop(vertex))
 
     def merge(self, other: OnlineHarmonicLearner) -> None:
         """Take in all that another learner knows."""
-        self._durable.change("merge", lambda learner: learner.merge(other))
+        self._change("merge", lambda learner: learner.merge(other))
 
     def replace_learner(
         self,
@@ -196,13 +210,17 @@ class Home:
         The changes, as in `home/events.py`, must lead from the current learner to this one; what
         `also` writes to the database belongs to the same transaction.
         """
-        self._durable.replace(kind, learner, changes, also=also)
+        self._require_writable()
+        with self._in_step():
+            self._files.log.append(kind, changes, next_id=learner.next_id, also=also)
+        self._use(learner)
 
     @contextmanager
     def batch(self) -> Iterator[None]:
         """Many changes in one transaction: on the disk when the block ends, or none of them.
 
-        Inside, a refused write raises from every verb, `observe` included.
+        Inside, a refused write raises from every verb, `observe` included, and no snapshot is
+        written: it would hold what is not committed yet.
 
         >>> import tempfile
         >>> from onlooker import HeatKernel
@@ -216,15 +234,24 @@ class Home:
         ...         home.sequence, home.number("last door")
         (2, 1)
         """
-        with self._durable.batch():
+        if self._in_batch:
             yield
+            return
+        self._require_writable()
+        self._in_batch = True
+        try:
+            with self._in_step(), self.database.transaction():
+                yield
+        finally:
+            self._in_batch = False
+        self._snapshot_if_due()
 
     # ---- reading
 
     @property
     def learner(self) -> OnlineHarmonicLearner:
         """The learner, for reading only: what it learns without the home is lost."""
-        return self._durable.learner
+        return self._learner
 
     @property
     def sequence(self) -> int:
@@ -268,7 +295,7 @@ class Home:
 
     def health(self) -> Health:
         """Whether it can learn, what went wrong, and how far back an undo reaches."""
-        return Health(self._durable.read_only, self.problems, self.sequence, self._files.oldest)
+        return Health(self._read_only, self.problems, self.sequence, self._files.oldest)
 
     def predict(self, x: ArrayLike) -> Prediction:
         """What observe would answer, without learning."""
@@ -322,16 +349,16 @@ class Home:
             raise NotFound(
                 f"event {to!r} cannot be undone to; give one from {files.oldest} to {self.sequence}"
             )
-        self._durable.require_writable()
+        self._require_writable()
         found = files.learner_after(int(to))
         if found.problems:
             raise HomeDamaged(f"cannot undo to event {to}: {found.problems[0]}")
         learner = found.learner(self.learner.next_id)
         alive = learner.vertices().ids.tolist()
-        self._durable.replace(
+        self.replace_learner(
             "undo", learner, [["undo", int(to)]], also=lambda: self.album.remove_all_but(alive)
         )
-        self._durable.save_snapshot()
+        self._save_snapshot()
 
     def forget(self, name: str, *, also: Callable[[], object] | None = None) -> ForgetReceipt:
         """Delete a name so that no byte of it remains in any file of the folder.
@@ -341,21 +368,21 @@ class Home:
         were. The transaction stores a mark that only the end of the erasing removes: after a crash
         the next start, or `expire`, finishes it. Copies outside the folder are yours to delete.
         """
-        durable, album = self._durable, self.album
+        album = self.album
         pictures, sightings = len(album.vertices()), 0
 
         def delete_rows() -> None:
             nonlocal sightings
-            sightings = album.forget(name, durable.learner.changes().dropped)
+            sightings = album.forget(name, self.learner.changes().dropped)
             self.set_number(FORGETTING, 1)
             if also is not None:
                 also()
 
-        receipt = durable.with_ballast(
-            lambda: durable.change("forget", lambda learner: learner.forget(name), also=delete_rows)
+        receipt = self.with_ballast(
+            lambda: self._change("forget", lambda learner: learner.forget(name), also=delete_rows)
         )
         try:
-            erased = durable.with_ballast(lambda: self._files.erase_history(durable.learner))
+            erased = self.with_ballast(lambda: self._files.erase_history(self.learner))
         except (HomeError, SnapshotError, OSError) as error:
             raise NotSaved(
                 f"{name!r} is forgotten, but copies are still on the disk ({error}); the "
@@ -376,14 +403,14 @@ class Home:
         at once.
         """
         time_now = self.trusted_clock() if now is None else now
-        expired = self._durable.with_ballast(lambda: self._expire(time_now))
+        expired = self.with_ballast(lambda: self._expire(time_now))
         self._files.ballast.reserve()
         return expired
 
     def _expire(self, now: float) -> Expired:
         files = self._files
         if self.number(FORGETTING) is not None:
-            self._durable.require_writable()  # only what is on the disk may become a snapshot
+            self._require_writable()  # only what is on the disk may become a snapshot
             files.erase_history(self.learner)
         sightings = self.album.expire(now - self.retention.sighting_days * DAY, now)
         erased = files.thin(now)
@@ -392,7 +419,14 @@ class Home:
 
     def with_ballast(self, delete: Callable[[], _Result]) -> _Result:
         """Run a deletion; where a full disk refuses it, again in the reserved space."""
-        return self._durable.with_ballast(delete)
+        try:
+            return delete()
+        except (NotSaved, SnapshotError):
+            if not len(self._files.ballast):
+                raise
+            self._refused_at = -inf
+            with self._files.ballast.released():
+                return delete()
 
     # ---- pictures and sightings
 
@@ -400,7 +434,7 @@ class Home:
         self, *, camera: str, frame: int, name: str | None, vertex: int | None
     ) -> None:
         """Store who was seen; on a full disk it is left out."""
-        if not self._durable.is_waiting:
+        if not self._is_waiting:
             with suppress(NotSaved):
                 self.album.record_sighting(self._clock(), camera, frame, name, vertex)
 
@@ -410,3 +444,137 @@ class Home:
         with self._files.database.transaction():
             for vertex in missing & set(self.vertices().ids.tolist()):
                 self.album.put(vertex, self._clock(), as_png(pictures[vertex]))
+
+    # ---- one change
+
+    def _change(
+        self,
+        kind: str,
+        act: Callable[[OnlineHarmonicLearner], _Result],
+        *,
+        picture: Picture = None,
+        camera: str | None = None,
+        frame: int | None = None,
+        also: Callable[[], object] | None = None,
+    ) -> _Result:
+        """Change the learner and record what that did; it is on the disk on return.
+
+        What `also` writes belongs to the same transaction.
+        """
+        if isinstance(picture, bytes):
+            as_png(picture)
+        self._require_writable()
+        try:
+            result = act(self._learner)
+        except OnlookerError:  # it refuses before it changes anything
+            raise
+        except BaseException:
+            self._go_back()
+            raise
+        with self._in_step():
+            self._record(kind, picture, camera, frame, also)
+        self._snapshot_if_due()
+        return result
+
+    def _record(
+        self,
+        kind: str,
+        picture: Picture,
+        camera: str | None,
+        frame: int | None,
+        also: Callable[[], object] | None,
+    ) -> None:
+        learner, entries = self._learner, self._learner.entries()
+        changes = changes_of(learner, entries, self._names, self._radius)
+        if not changes:
+            return
+        album, now = self.album, self._clock()
+        removed, pictured = removed_vertices(entries), pictured_vertex(kind, entries)
+        png = None if picture is None or pictured is None else as_png(picture)
+
+        def alongside() -> None:
+            if pictured is not None and png is not None:
+                album.put(pictured, now, png)
+            album.remove(removed)
+            if also is not None:
+                also()
+
+        self._files.log.append(
+            kind,
+            changes,
+            next_id=learner.next_id,
+            entries=entries,
+            camera=None if camera is None else as_text(camera),
+            frame=None if frame is None else int(frame),
+            also=alongside if removed or also or png is not None else None,
+        )
+        self._names, self._radius = learner.names, learner.radius
+
+    def _save_snapshot(self) -> None:
+        """Write a snapshot and delete old ones; a failure is reported, and tried again later."""
+        self._snapshot_at = self.sequence
+        if self._ahead:
+            return
+        try:
+            self._files.save_snapshot(self._learner)
+            self._files.thin(self.trusted_clock())
+        except (SnapshotError, HomeError) as error:
+            self._files.report(f"no snapshot after event {self._snapshot_at}: {error}")
+
+    def _snapshot_if_due(self) -> None:
+        due = self._snapshot_at + self.retention.snapshot_every
+        if not self._in_batch and self.sequence >= due:
+            self._save_snapshot()
+
+    # ---- memory and disk in step
+
+    @contextmanager
+    def _in_step(self) -> Iterator[None]:
+        """Whatever fails inside, the learner is what the disk has afterwards."""
+        try:
+            yield
+        except BaseException as error:
+            if isinstance(error, HomeError):
+                self._refused(error)
+            self._go_back(suspicious=isinstance(error, HomeDamaged))
+            raise
+        self._read_only = None
+
+    def _go_back(self, *, suspicious: bool = False) -> None:
+        """Make the learner again from the disk; if that fails too, it only predicts from now on."""
+        self._ahead = True
+        try:
+            self._use(self._files.recover(suspicious=suspicious))
+        except NotRepaired as error:
+            self._use_read_only(error)
+        except (HomeError, SnapshotError) as error:
+            self._refused(error)
+            self._files.report(f"the disk cannot be read: {error}")
+        else:
+            self._ahead = False
+
+    def _use(self, learner: OnlineHarmonicLearner) -> None:
+        self._learner = learner
+        self._names, self._radius = learner.names, learner.radius
+
+    def _use_read_only(self, error: NotRepaired) -> None:
+        """Predict with what could be read; a change would be lost behind the damage."""
+        self._use(error.learner)
+        self._ahead = True
+        self._refused(error)
+
+    def _refused(self, error: Exception) -> None:
+        self._read_only, self._refused_at = str(error), time.monotonic()
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether the last refusal is too recent to try again."""
+        since = time.monotonic() - self._refused_at
+        return self._read_only is not None and since < self.retention.retry_seconds
+
+    def _require_writable(self) -> None:
+        """Raise if nothing can be changed at the moment."""
+        if self._ahead and not self._is_waiting:
+            self._go_back()
+        if self._ahead or self._is_waiting:
+            raise NotSaved(f"nothing can be changed at the moment: {self._read_only}")

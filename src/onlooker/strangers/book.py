@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from onlooker.core.errors import BadValue
 from onlooker.core.graph import UNLABELED
 from onlooker.core.records import State
+from onlooker.home.album import Picture
 from onlooker.home.card_table import (
     NEXT_CARD,
     NEXT_VERTEX,
@@ -27,7 +28,6 @@ from onlooker.home.card_table import (
     VertexColumns,
 )
 from onlooker.home.database import Database, HomeError
-from onlooker.home.durable_learner import Picture
 from onlooker.home.home import Home
 from onlooker.home.retention import DAY, HOUR, ForgetReceipt
 from onlooker.strangers.cards import Card, CardFace, DroppedFace, SeenAt, StrangersRecord

@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike
 from onlooker.core.checks import Rows, as_name, as_number
 from onlooker.core.errors import BadValue, NotFound
 from onlooker.core.similarity import HeatKernel
-from onlooker.home.album import as_png
+from onlooker.home.album import Picture, as_png
 from onlooker.home.database import as_text
-from onlooker.home.durable_learner import Picture
 from onlooker.strangers.cards import (
     Card,
     CardFace,
@@ -124,7 +123,7 @@ class Strangers:
             return without_pictures(card)
         if picture is None or face not in card.faces:
             return card
-        shown = replace(face, picture=as_png(picture() if callable(picture) else picture))
+        shown = replace(face, picture=as_png(picture))
         return replace(card, faces=tuple(shown if each is face else each for each in card.faces))
 
     def _enforce_limits(self) -> None:

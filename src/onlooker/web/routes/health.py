@@ -15,8 +15,7 @@ from fastapi import APIRouter, Response
 import onlooker
 from onlooker.home.database import SQLITE_VERSION
 from onlooker.home.home import Home
-from onlooker.web.cameras import CameraStatus
-from onlooker.web.cameras import Stopped
+from onlooker.web.cameras import CameraStatus, Stopped
 from onlooker.web.responses import problems
 from onlooker.web.schemas import (
     CameraHealth,
