@@ -18,7 +18,7 @@ from onlooker.home.database import (
     NotSaved,
 )
 from onlooker.home.events import CHUNK, Event, EventLog, change_of, encode_changes, encode_vectors
-from onlooker.home.snapshots import needed_snapshots
+from onlooker.home.folder import needed_snapshots
 
 
 @pytest.fixture

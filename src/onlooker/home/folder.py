@@ -1,5 +1,8 @@
 """The folder of one home: its files, its history, and what is deleted from them.
 
+A snapshot is what `OnlineHarmonicLearner.save` wrote, named by event. Each is replaced as a whole
+and holds its own SHA-256: a damaged one is skipped for the one before it.
+
 onlooker.db (-wal, -shm)       events, vectors, pictures, sightings, cards of strangers, cameras
 snapshots/NNN.snapshot         the learner after event NNN
 lock                           the process that has the home open
@@ -9,15 +12,19 @@ onlooker.db.damaged-N          a database that could not be read, for a person t
 before-version-N/              a copy of the home before it was migrated to version N
 """
 
+import re
+import shutil
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 
-from onlooker.core.errors import BadValue, SnapshotError
-from onlooker.core.files import remove_temporary_files
+from onlooker.core import snapshot
+from onlooker.core.errors import BadValue, Incompatible, SnapshotError
+from onlooker.core.files import remove_temporary_files, sync_folder
 from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.persistence import KNOWN, Saved
 from onlooker.home import migration
 from onlooker.home.album import Album
 from onlooker.home.database import Database, HomeDamaged, HomeError, NotSaved
@@ -25,11 +32,13 @@ from onlooker.home.disk import Ballast, Lock
 from onlooker.home.events import EventLog
 from onlooker.home.replay import NotRepaired, Replayed, replay
 from onlooker.home.retention import DAY, GIGABYTE, MEGABYTE, Erased, RetentionPolicy
-from onlooker.home.snapshots import Snapshots, load_or_new, needed_snapshots
 from onlooker.home.taught import TaughtFaces
 
 FORGETTING = "forgetting"
 """The number that is stored while copies of a forgotten person may still be on the disk."""
+PER_HORIZON = 7
+"""How many snapshots are stored between the oldest and the newest two."""
+_NAME = re.compile(r"(\d+)\.snapshot")
 
 
 class HomeFolder:
@@ -138,7 +147,7 @@ class HomeFolder:
 
     def learner_after(self, sequence: int) -> Replayed:
         """The learner as it was after an event."""
-        return replay(self.log, self.snapshots, sequence)
+        return replay(self.log, self.snapshots.newest, sequence)
 
     def recover(self, *, suspicious: bool = False) -> OnlineHarmonicLearner:
         """The learner that is on the disk; damage is reported and repaired.
@@ -223,7 +232,11 @@ class HomeFolder:
         """Delete copies from before a migration that are older than the undo horizon."""
         horizon = time.time() - self.retention.undo_days * DAY
         if any(path.stat().st_mtime < horizon for path in self._path.glob(migration.COPY)):
-            migration.remove_copies(self._path)
+            self._remove_copies()
+
+    def _remove_copies(self) -> None:
+        for path in (*self._path.glob(migration.COPY), *self._path.glob(migration.PARTIAL_COPY)):
+            shutil.rmtree(path)
 
     def _snapshot_times(self) -> dict[int, float]:
         """When the good snapshots were made; those without an event count as very old."""
@@ -244,8 +257,106 @@ class HomeFolder:
         self.snapshots.remove_unfinished()
         for path in self._path.glob("onlooker.db.damaged-*"):
             path.unlink()
-        migration.remove_copies(self._path)
+        self._remove_copies()
         events = self.log.prune(min(needed))
         self.database.compact()
         self.database.set_number(FORGETTING, None)
         return Erased(events, snapshots)
+
+
+class Snapshots:
+    """The folder of snapshots; opening it removes what a killed process left half-written."""
+
+    def __init__(self, folder: Path, like: OnlineHarmonicLearner) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        self.damaged: dict[int, str] = {}
+        """Those that could not be read, with the reason."""
+        self._folder, self._like = folder, like
+        self.remove_unfinished()
+
+    def remove_unfinished(self) -> None:
+        """Delete the temporary files of a process that was killed while writing."""
+        remove_temporary_files(self._folder)
+
+    def path(self, sequence: int) -> Path:
+        """The file of the snapshot after an event."""
+        return self._folder / f"{sequence:012d}.snapshot"
+
+    def sequences(self) -> list[int]:
+        """The events with a snapshot, the oldest first; damaged ones included."""
+        found = (_NAME.fullmatch(path.name) for path in self._folder.iterdir())
+        return sorted(int(match[1]) for match in found if match)
+
+    def save(self, learner: OnlineHarmonicLearner, sequence: int) -> None:
+        """Write the learner as it is after an event."""
+        learner.save(self.path(sequence))
+        self.damaged.pop(sequence, None)
+
+    def newest(self, upto: int) -> tuple[int, Saved] | None:
+        """The newest good one that is not after an event."""
+        for sequence in reversed(self.sequences()):
+            if sequence <= upto and sequence not in self.damaged:
+                try:
+                    return sequence, self._read(sequence)
+                except SnapshotError as error:
+                    self.damaged[sequence] = str(error)
+        return None
+
+    def remove(self, sequences: Iterable[int]) -> int:
+        """Delete snapshots: how many."""
+        doomed = list(sequences)
+        try:
+            for sequence in doomed:
+                self.path(sequence).unlink(missing_ok=True)
+                self.damaged.pop(sequence, None)
+            if doomed:
+                sync_folder(self._folder)
+        except OSError as error:
+            raise SnapshotError(f"cannot delete old snapshots: {error}") from error
+        return len(doomed)
+
+    def _read(self, sequence: int) -> Saved:
+        path, like = self.path(sequence), self._like
+        stored = snapshot.read(path).header.get("distance")
+        if stored != repr(like.kernel.distance):
+            raise Incompatible(
+                f"{path} was saved with {stored}, not with {like.kernel.distance!r}; "
+                "open this home with the features it was made with"
+            )
+        quantizer = None if like.quantizer in KNOWN else like.quantizer
+        return Saved.read(
+            path, distance=like.kernel.distance, quantizer=quantizer, features=like.features
+        )
+
+
+def load_or_new(
+    fresh: OnlineHarmonicLearner, path: str | PathLike[str] | None
+) -> OnlineHarmonicLearner:
+    """The learner of a state file if one is given, otherwise the fresh one."""
+    if path is None:
+        return fresh
+    return OnlineHarmonicLearner.load(
+        path,
+        distance=fresh.kernel.distance,
+        quantizer=None if fresh.quantizer in KNOWN else fresh.quantizer,
+        features=fresh.features,
+    )
+
+
+def needed_snapshots(times: Mapping[int, float], now: float, horizon: float) -> set[int]:
+    """Which snapshots an undo horizon in seconds needs: a few, the newest two, one before it.
+
+    >>> times = {0: 0.0, 50: 10.0, 60: 15.0, 80: 20.0, 90: 21.0, 99: 22.0}
+    >>> sorted(needed_snapshots(times, 22.0, 7.0))
+    [60, 80, 90, 99]
+    """
+    ordered = sorted(times)
+    before = [sequence for sequence in ordered if times[sequence] <= now - horizon]
+    oldest = before[-1] if before else ordered[0]
+    needed = {*ordered[-2:], oldest}
+    last = times[oldest]
+    for sequence in ordered:
+        if sequence > oldest and times[sequence] - last >= horizon / PER_HORIZON:
+            needed.add(sequence)
+            last = times[sequence]
+    return needed

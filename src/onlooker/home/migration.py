@@ -35,6 +35,8 @@ from onlooker.home.taught import KEY_BYTES, TaughtFaces
 CARDS_FILE, CAMERAS_FILE, TAUGHT_FILE = "strangers.snapshot", "cameras.json", "register.json"
 COPY = "before-version-*"
 """Pattern of the folders with a copy of the home before a migration."""
+PARTIAL_COPY = f".{COPY}.partial"
+"""Pattern of such folders that a killed process did not finish."""
 NOT_COPIED = (
     "lock",
     "ballast",
@@ -75,9 +77,7 @@ def put_copy_aside(folder: Path, database: Database) -> None:
         partial.chmod(0o700)
         database.copy_to(partial / "onlooker.db")
         for path in (*partial.rglob("*"), partial):
-            sync_folder(
-                path
-            )  # files too: nothing of the old home is changed before the copy is safe
+            sync_folder(path)  # files too: nothing is changed before the copy is safe
         shutil.rmtree(target, ignore_errors=True)  # of a migration that was killed
         move_into_place(partial, target)
     except (OSError, NotSaved) as error:
@@ -87,12 +87,6 @@ def put_copy_aside(folder: Path, database: Database) -> None:
             f"{folder} is of an earlier version, and a copy of it cannot be put aside before it is "
             f"migrated ({reason}); nothing was changed: free some space, or check the disk"
         ) from error
-
-
-def remove_copies(folder: Path) -> None:
-    """Delete the copies of earlier versions."""
-    for path in (*folder.glob(COPY), *folder.glob(".before-version-*.partial")):
-        shutil.rmtree(path)
 
 
 def import_files(folder: Path, database: Database, learner: OnlineHarmonicLearner) -> list[str]:

@@ -4,9 +4,9 @@ Nothing is measured and nothing is solved: the events say what the learner did. 
 on the way, the state it went back to is found first, and only later events are applied to that.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ from onlooker.core.persistence import Saved
 from onlooker.core.records import State
 from onlooker.home.database import HomeDamaged, HomeError
 from onlooker.home.events import Change, EventLog
-from onlooker.home.snapshots import Snapshots
+
+NewestSnapshot: TypeAlias = Callable[[int], tuple[int, Saved] | None]
+"""The newest good snapshot that is not after an event, and the event it was made after."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,22 +128,22 @@ class _DamagedEvent(Exception):
         self.sequence, self.reason = sequence, reason
 
 
-def replay(log: EventLog, snapshots: Snapshots, upto: int) -> Replayed:
+def replay(log: EventLog, newest: NewestSnapshot, upto: int) -> Replayed:
     """The learner after an event, or after the last one before the damage."""
     try:
-        return _replay_exactly(log, snapshots, upto)
+        return _replay_exactly(log, newest, upto)
     except _DamagedEvent as damage:
         lost = f"events {damage.sequence} to {upto}" if damage.sequence < upto else f"event {upto}"
-        found = replay(log, snapshots, damage.sequence - 1)
+        found = replay(log, newest, damage.sequence - 1)
         problem = f"event {damage.sequence} {damage.reason}; lost: {lost}"
         return Replayed(found.settings, found.state, found.sequence, (problem, *found.problems))
 
 
-def _replay_exactly(log: EventLog, snapshots: Snapshots, upto: int) -> Replayed:
+def _replay_exactly(log: EventLog, newest: NewestSnapshot, upto: int) -> Replayed:
     spans: list[tuple[int, int]] = []
     top = upto
     while True:
-        base, saved = _newest_snapshot(snapshots, top)
+        base, saved = _newest_snapshot(newest, top)
         undo = log.last_undo(base, top)
         if undo is None:
             break
@@ -163,8 +165,8 @@ def _any_vector(log: EventLog, upto: int) -> NDArray[Any] | None:
     return None if sequence is None else next(iter(log.vectors([sequence]).values()), None)
 
 
-def _newest_snapshot(snapshots: Snapshots, upto: int) -> tuple[int, Saved]:
-    found = snapshots.newest(upto)
+def _newest_snapshot(newest: NewestSnapshot, upto: int) -> tuple[int, Saved]:
+    found = newest(upto)
     if found is None:
         raise HomeDamaged(
             f"there is no good snapshot of event {upto} or before; restore a backup, "

@@ -178,22 +178,24 @@ class StrangerBook:
         if name not in self.home.learner.names:
             return self.home.forget(name)  # which says so
         doomed = [card.number for card in self.cards(hidden=True) if self._would_name(card, name)]
-        record = self.strangers.record()
+        record = self.strangers.record() if doomed else None
         for number in doomed:
             self.strangers.remove(number)
+        unsaved = self._unsaved
         try:
-            receipt = self.home.forget(name, also=self._write)
+            receipt = self.home.forget(name, also=self._write if unsaved else None)
         except BaseException:
-            if name in self.home.learner.names:
+            if name not in self.home.learner.names:
+                self._forgotten(written=unsaved)
+            elif record is not None:
                 self.strangers.restore(record)
-            else:
-                self._forgotten()
             raise
-        self._forgotten()
+        self._forgotten(written=unsaved)
         return replace(receipt, strangers=len(doomed))
 
-    def _forgotten(self) -> None:
-        self._committed()
+    def _forgotten(self, *, written: bool) -> None:
+        if written:
+            self._committed()
         self._undo_history.clear()  # it holds what was taught or dropped
 
     def _would_name(self, card: Card, name: str) -> bool:
@@ -233,9 +235,15 @@ class StrangerBook:
             raise
         self._committed()
 
+    @property
+    def _unsaved(self) -> bool:
+        """Whether the rows are not what is in memory, or were in a database that is gone."""
+        changed = self.strangers.changes != self._saved_changes
+        return changed or self._stored.database is not self.home.database
+
     def _save(self) -> bool:
         """Write what has changed; a failure is reported, and tried again later."""
-        if self.strangers.changes == self._saved_changes:
+        if not self._unsaved:
             return True
         try:
             with self.home.database.transaction():
