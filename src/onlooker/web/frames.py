@@ -1,26 +1,29 @@
 """Frames in the service: recognized in the thread that owns the home, then counted and shown.
 
-A frame becomes a `FrameResult`. The newest usable face of each track is remembered, in memory only,
-so that a click on the page can ask about it, name it or correct it. The newest frame of each camera
-waits for somebody to look at it, and its JPEG is encoded only then. Counts and speeds are for the
-health page.
+A frame becomes a `FrameResult`, which a page is sent as JSON. The newest usable face of each track
+is remembered, in memory only, so that a click on the page can ask about it, name it or correct it.
+The newest frame of each camera waits for somebody to look at it, and its JPEG is encoded only then.
+Counts and speeds are for the health page.
 """
 
+import json
 import time
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import cv2
 
 from onlooker.core.errors import BadValue, NotFound
+from onlooker.core.records import Prediction
 from onlooker.home.home import Home
 from onlooker.recognition.drawing import annotated
 from onlooker.recognition.recognizer import FaceRecognizer, Strangers
 from onlooker.vision.finder import FaceFinder
 from onlooker.vision.types import (
+    FaceBox,
     Frame,
     MeasuredFace,
     Pixels,
@@ -38,6 +41,10 @@ FRAMES = 600
 """Frames of a camera that a speed is measured over at most."""
 JPEG_QUALITY = 80
 """Of 100."""
+CERTAIN = 0.5
+"""From this confidence on, the page shows a name without a question mark."""
+
+FaceState = Literal["known", "unsure", "nobody", "poor"]
 
 
 class StageSeconds(NamedTuple):
@@ -63,6 +70,67 @@ class FrameResult:
     learned: int
     """Unlabeled examples that the home has learned so far."""
     seconds: StageSeconds
+
+    def message(self) -> str:
+        """The JSON that a page is sent: the live view, and the answer to a browser's frame."""
+        faces = [
+            {
+                "track": sighting.track,
+                "name": sighting.name,
+                "state": state_of(sighting),
+                "vertex": vertex,
+                "card": card,
+                "answer": prediction_fields(sighting.box, sighting.answer, sighting.refusal),
+            }
+            for sighting, vertex, card in zip(
+                self.sightings, self.vertices, self.cards, strict=True
+            )
+        ]
+        fields = {
+            "camera": self.camera,
+            "frame": self.frame,
+            "time": self.time,
+            "faces": faces,
+            "learned": self.learned,
+            "seconds": self.seconds._asdict(),
+        }
+        return json.dumps(fields, allow_nan=False)
+
+
+def state_of(sighting: Sighting) -> FaceState:
+    """How certain the page shows a face to be; the name is the majority of the track's frames.
+
+    known: this frame agrees with the track, with high confidence. unsure: there is a name, but
+    frame and track disagree, or the confidence is low. poor: not good enough to be recognized.
+    nobody: nobody known.
+    """
+    name, answer = sighting.name, sighting.answer
+    if name is None and sighting.refusal is not None:
+        return "poor"
+    if name is None and (answer is None or answer.label is None):
+        return "nobody"
+    agreed = answer is not None and name is not None and answer.label == name
+    return "known" if agreed and answer is not None and answer.confidence >= CERTAIN else "unsure"
+
+
+def prediction_fields(
+    box: FaceBox, answer: Prediction | None, refusal: Refusal | None
+) -> dict[str, Any]:
+    """What the interface says of one face (`web/schemas.py`, PredictionRow)."""
+    return {
+        "box": {"left": box.left, "top": box.top, "width": box.width, "height": box.height},
+        "name": answer.label if answer else None,
+        "confidence": answer.confidence if answer else None,
+        "scores": dict(answer.scores) if answer else {},
+        "sink": answer.sink if answer else None,
+        "refusal": None
+        if refusal is None
+        else {
+            "reason": refusal.reason,
+            "value": refusal.value,
+            "threshold": refusal.threshold,
+        },
+    }
 
 
 # ---- recognizing

@@ -7,13 +7,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from onlooker.core.records import Ending, Explanation, Prediction
 from onlooker.strangers.cards import Card
-from onlooker.vision.types import FaceBox, Refusal, Sighting
-from onlooker.web.frames import FrameResult
+from onlooker.vision.types import FaceBox, Refusal
+from onlooker.web.frames import prediction_fields
 
 LARGEST = 2**53 - 1
 """Larger integers are not exact in JavaScript."""
-CERTAIN = 0.5
-"""From this confidence on, the page shows a name without a question mark."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
 Number = Annotated[int, Field(ge=0, le=LARGEST)]
@@ -183,14 +181,7 @@ class PredictionRow(Schema):
         cls, box: FaceBox, answer: Prediction | None, refusal: Refusal | None
     ) -> "PredictionRow":
         """From the learner's prediction, or the refusal of the face."""
-        return cls(
-            box=BoxRow.model_validate(box),
-            name=answer.label if answer else None,
-            confidence=answer.confidence if answer else None,
-            scores=dict(answer.scores) if answer else {},
-            sink=answer.sink if answer else None,
-            refusal=RefusalRow.model_validate(refusal) if refusal else None,
-        )
+        return cls.model_validate(prediction_fields(box, answer, refusal))
 
 
 class ChainLink(Schema):
@@ -268,77 +259,6 @@ class ExplainedFace(Schema):
 
     box: BoxRow
     why: ExplanationRow | None
-
-
-class SeenFace(Schema):
-    """One face in one frame of a camera; the name is the majority of the track's frames.
-
-    known: this frame agrees with the track, with high confidence. unsure: there is a name, but
-    frame and track disagree, or the confidence is low. poor: not good enough to be recognized.
-    nobody: nobody known.
-    """
-
-    track: int
-    name: str | None
-    state: Literal["known", "unsure", "nobody", "poor"]
-    vertex: int | None
-    card: int | None
-    answer: PredictionRow
-
-    @classmethod
-    def of(cls, sighting: Sighting, vertex: int | None, card: int | None) -> "SeenFace":
-        """From a sighting, the vertex it was learned as, and its stranger's card."""
-        return cls(
-            track=sighting.track,
-            name=sighting.name,
-            state=state_of(sighting),
-            vertex=vertex,
-            card=card,
-            answer=PredictionRow.of(sighting.box, sighting.answer, sighting.refusal),
-        )
-
-
-def state_of(sighting: Sighting) -> Literal["known", "unsure", "nobody", "poor"]:
-    """How certain the page shows a face to be."""
-    name, answer = sighting.name, sighting.answer
-    if name is None and sighting.refusal is not None:
-        return "poor"
-    if name is None and (answer is None or answer.label is None):
-        return "nobody"
-    agreed = answer is not None and name is not None and answer.label == name
-    return "known" if agreed and answer is not None and answer.confidence >= CERTAIN else "unsure"
-
-
-class FrameSeconds(Schema):
-    """How long each stage took for one frame, in seconds."""
-
-    detect: float
-    features: float
-    learn: float
-
-
-class FrameResultRow(Schema):
-    """What was seen in one frame; learned: how many unlabeled faces were learned so far."""
-
-    camera: str
-    frame: int
-    time: float
-    faces: list[SeenFace]
-    learned: int
-    seconds: FrameSeconds
-
-    @classmethod
-    def of(cls, result: FrameResult) -> "FrameResultRow":
-        """From a look at a frame."""
-        columns = zip(result.sightings, result.vertices, result.cards, strict=True)
-        return cls(
-            camera=result.camera,
-            frame=result.frame,
-            time=result.time,
-            faces=[SeenFace.of(*column) for column in columns],
-            learned=result.learned,
-            seconds=FrameSeconds(**result.seconds._asdict()),
-        )
 
 
 class EventRow(Schema):

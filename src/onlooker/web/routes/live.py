@@ -15,7 +15,7 @@ from onlooker.vision.types import Frame
 from onlooker.web.broadcast import Subscription
 from onlooker.web.frames import FrameView
 from onlooker.web.requests import decoded
-from onlooker.web.schemas import FrameResultRow, Problem
+from onlooker.web.schemas import Problem
 from onlooker.web.service import RESULTS, Service, live
 
 BOUNDARY = "onlooker-frame"
@@ -43,7 +43,7 @@ def live_routes(service: Service) -> APIRouter:
         with service.broadcast.listen(RESULTS) as subscription:
             async with _until_disconnected(socket, subscription):
                 async for result in subscription:
-                    await socket.send_text(FrameResultRow.of(result).model_dump_json())
+                    await socket.send_text(result.message())
 
     @routes.websocket("/api/v1/live/{camera}")
     async def views(socket: WebSocket, camera: str) -> None:
@@ -87,9 +87,9 @@ async def _recognize_frames(socket: WebSocket, service: Service, camera: str) ->
             await socket.send_text(Problem(detail=str(error)).model_dump_json())
             continue
         frame = Frame(camera, index, time.monotonic() - start, pixels)
-        result = FrameResultRow.of(await run_in_threadpool(service.recognize, frame))
+        result = await run_in_threadpool(service.recognize, frame)
         index += 1
-        await socket.send_text(result.model_dump_json())
+        await socket.send_text(result.message())
 
 
 async def _send_views(
@@ -100,7 +100,7 @@ async def _send_views(
     while not subscription.closed:
         if view is not None:
             jpeg = await run_in_threadpool(view.plain)
-            await socket.send_text(FrameResultRow.of(view.result).model_dump_json())
+            await socket.send_text(view.result.message())
             await socket.send_bytes(jpeg)
         view = await subscription.take(60.0)
 
