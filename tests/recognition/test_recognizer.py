@@ -3,6 +3,7 @@
 Names from videos are learned with the real detector and features, from simulated cameras.
 """
 
+from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -15,7 +16,7 @@ from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
 from onlooker.core.similarity import Euclidean, squared_distances
 from onlooker.home.home import Home
 from onlooker.recognition import enrolment
-from onlooker.recognition.recognizer import FaceRecognizer
+from onlooker.recognition.recognizer import VOTES, FaceRecognizer, majority
 from onlooker.simulation.filming import Truth
 from onlooker.simulation.scenarios import scenario, write_video
 from onlooker.video.sources import frames_from
@@ -209,6 +210,22 @@ def test_a_home_is_not_changed_without_learning(home):
     watched = FaceRecognizer(home, FINDER, strangers=cards)
     assert [seen.name for seen in watched.see(frame(0, 104, 190), learn=False)] == ["ana", None]
     assert (home.sequence, cards.met_faces) == (before, [])
+
+
+@pytest.mark.parametrize(
+    ("votes", "name"),
+    [
+        ([], None),
+        (["ana"], "ana"),
+        (["ana", "ana", "ben"], "ana"),
+        (["ana", "ben"], None),
+        (["ana", None], None),
+        (["ana", "ana", None], "ana"),
+        (["ana"] * 20 + [None] * 8, None),
+    ],
+)
+def test_the_name_that_is_ahead_is_announced(votes, name):
+    assert majority(deque(votes, maxlen=VOTES)) == name
 
 
 def test_votes_from_before_a_correction_do_not_count():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.vision.tracking import Track, Tracker, overlap
+from onlooker.vision.tracking import Tracker, overlap
 from onlooker.vision.types import FaceBox
 
 sizes = st.floats(1, 100)
@@ -59,24 +59,6 @@ def test_two_faces_that_cross_are_followed_by_their_best_overlap():
     left, right = tracks.follow("door", 0, [FaceBox(0, 0, 40, 40), FaceBox(60, 0, 40, 40)])
     again = tracks.follow("door", 1, [FaceBox(55, 0, 40, 40), FaceBox(5, 0, 40, 40)])
     assert [track.number for track in again] == [right.number, left.number]
-
-
-@pytest.mark.parametrize(
-    ("votes", "name"),
-    [
-        ([], None),
-        (["ana"], "ana"),
-        (["ana", "ana", "ben"], "ana"),
-        (["ana", "ben"], None),
-        (["ana", None], None),
-        (["ana", "ana", None], "ana"),
-        (["ana"] * 20 + [None] * 8, None),
-    ],
-)
-def test_the_name_that_is_ahead_is_announced(votes, name):
-    track = Track(1, moved(0), 0)
-    track.votes.extend(votes)
-    assert track.name == name
 
 
 def test_a_camera_that_left_has_no_tracks_and_the_others_keep_theirs():

@@ -7,9 +7,9 @@ event on the disk. Both get the same names for the same frames.
 """
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -22,8 +22,10 @@ from onlooker.vision.finder import FaceFinder
 from onlooker.vision.tracking import Tracker
 from onlooker.vision.types import FaceBox, Frame, MeasuredFace, Pixels, Sighting, Vector
 
-ANNOUNCED = 1000
-"""Tracks whose announced name is remembered, so that the home records each name of a track once."""
+VOTES = 15
+"""Latest sightings of a track that vote on its name."""
+NAMED_TRACKS = 1000
+"""Tracks whose votes and name are remembered; the one not seen for longest goes first."""
 
 
 class Strangers(Protocol):
@@ -68,6 +70,16 @@ class _Answer(NamedTuple):
     card: int | None = None
 
 
+@dataclass(slots=True)
+class _TrackNames:
+    """What a track was called: by the learner in its latest sightings, and to the home."""
+
+    votes: deque[str | None] = field(default_factory=lambda: deque(maxlen=VOTES))
+    """None, nobody known, is a vote, too."""
+    announced: str | None = None
+    """So that the home records each name of a track once."""
+
+
 class FaceRecognizer:
     """Names the faces in the frames of cameras, and learns from them.
 
@@ -94,7 +106,7 @@ class FaceRecognizer:
             )
         self.finder, self.one_each = finder, one_each
         self._tracker, self._strangers = tracker or Tracker(), strangers
-        self._announced: OrderedDict[tuple[str, int], str | None] = OrderedDict()
+        self._names: OrderedDict[tuple[str, int], _TrackNames] = OrderedDict()
 
     @property
     def learner(self) -> OnlineHarmonicLearner:
@@ -119,28 +131,31 @@ class FaceRecognizer:
         tracks = self._tracker.follow(frame.camera, frame.index, boxes)
         found = []
         for track, face, (prediction, vertex, card) in zip(tracks, faces, answers, strict=True):
+            names = self._names_of(frame.camera, track.number)
             if prediction is not None:
-                track.votes.append(prediction.label)
+                names.votes.append(prediction.label)
             where = frame.camera, frame.index, frame.time, track.number, face.box
-            sighting = Sighting(*where, track.name, prediction, face.refusal)
-            self._announce(sighting)
+            sighting = Sighting(*where, majority(names.votes), prediction, face.refusal)
+            self._announce(sighting, names)
             found.append(Recognition(face, sighting, vertex, card))
         return RecognizedFrame(found, detected - began, measured - detected, learned - measured)
 
     def clear_votes(self) -> None:
         """The learner was corrected or taught: what it said before does not count any more."""
-        self._tracker.clear_votes()
+        for names in self._names.values():
+            names.votes.clear()
 
     def forget(self, name: str) -> None:
         """Remember of no track that it was announced by this name."""
-        for track in [track for track, known in self._announced.items() if known == name]:
-            del self._announced[track]
+        for names in self._names.values():
+            if names.announced == name:
+                names.announced = None
 
     def camera_removed(self, camera: str) -> None:
         """Drop the tracks of a camera."""
         self._tracker.camera_removed(camera)
-        for track in [track for track in self._announced if track[0] == camera]:
-            del self._announced[track]
+        for track in [track for track in self._names if track[0] == camera]:
+            del self._names[track]
 
     # ---- teaching
 
@@ -234,20 +249,36 @@ class FaceRecognizer:
             if guess.label is not None and best[guess.label][1] != -at
         }
 
-    def _announce(self, sighting: Sighting) -> None:
+    def _names_of(self, camera: str, track: int) -> _TrackNames:
+        names = self._names.pop((camera, track), None) or _TrackNames()
+        self._names[camera, track] = names
+        if len(self._names) > NAMED_TRACKS:
+            self._names.popitem(last=False)
+        return names
+
+    def _announce(self, sighting: Sighting, names: _TrackNames) -> None:
         """Have the home record a sighting whenever a track gets a name, or another one."""
         if self._home is None:
             return
-        track = sighting.camera, sighting.track
-        known = self._announced.pop(track, None)
-        self._announced[track] = sighting.name
-        if len(self._announced) > ANNOUNCED:
-            self._announced.popitem(last=False)
+        known, names.announced = names.announced, sighting.name
         if sighting.name is not None and sighting.name != known:
             vertex = sighting.answer.vertex if sighting.answer else None
             self._home.record_sighting(
                 camera=sighting.camera, frame=sighting.frame, name=sighting.name, vertex=vertex
             )
+
+
+def majority(votes: Iterable[str | None]) -> str | None:
+    """The name that most of a track's latest sightings got; None on a tie.
+
+    Sightings without a name vote too: one person may step where another stood, and a stranger must
+    not inherit a name.
+
+    >>> majority(["ana", "ana", "ben"]), majority(["ana", None])
+    ('ana', None)
+    """
+    first, *second = Counter(votes).most_common(2) or [(None, 0)]
+    return None if second and second[0][1] == first[1] else first[0]
 
 
 def _standing(home: Home, vertex: int | None) -> int | None:

@@ -1,13 +1,9 @@
-"""The same face from frame to frame: boxes that overlap, and a vote over their names."""
+"""The same face from frame to frame: boxes that overlap."""
 
-from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from onlooker.vision.types import FaceBox
-
-MEMORY = 15
-"""Latest sightings of a track that vote."""
 
 
 def overlap(a: FaceBox, b: FaceBox) -> float:
@@ -31,18 +27,6 @@ class Track:
     number: int
     box: FaceBox
     frame: int
-    votes: deque[str | None] = field(default_factory=lambda: deque(maxlen=MEMORY))
-    """The names of its latest sightings, as the learner gave them; None is a vote, too."""
-
-    @property
-    def name(self) -> str | None:
-        """The name that most of its latest sightings got; None on a tie.
-
-        Sightings without a name vote too: one person may step where another stood, and a stranger
-        must not inherit a name.
-        """
-        first, *second = Counter(self.votes).most_common(2) or [(None, 0)]
-        return None if second and second[0][1] == first[1] else first[0]
 
 
 class Tracker:
@@ -80,12 +64,6 @@ class Tracker:
         missing = [track for track in open_tracks if track.number not in taken]
         self._current[camera] = result + missing
         return result
-
-    def clear_votes(self) -> None:
-        """Start all votes anew: the learner was corrected, and would not say the same again."""
-        for tracks in self._current.values():
-            for track in tracks:
-                track.votes.clear()
 
     def camera_removed(self, camera: str) -> None:
         """Drop the tracks of a camera."""
