@@ -1,13 +1,12 @@
 """Sites and clusters that the code before version 3 of the database wrote go on where they were."""
 
 import json
-import tarfile
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from helpers.homes import OLD_HOMES, unpacked
 from onlooker import HeatKernel
 from onlooker.cluster.enrolment import taught_faces
 from onlooker.cluster.messages import Label, LearnerConfig, NumberedExample
@@ -15,14 +14,6 @@ from onlooker.cluster.site import Site
 from onlooker.home.database import VERSION
 from onlooker.home.events import digest
 from onlooker.home.retention import RetentionPolicy
-
-DATA = Path(__file__).parents[1] / "data" / "homes"
-
-
-def unpacked(name, folder):
-    with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
-    return folder / name if (folder / name).is_dir() else folder
 
 
 def opened(folder, old):
@@ -39,8 +30,8 @@ def opened(folder, old):
 
 def sites():
     for name in ("site", "site_pending"):
-        yield pytest.param(name, "", json.loads((DATA / f"{name}.json").read_text()), id=name)
-    cluster = json.loads((DATA / "cluster.json").read_text())
+        yield pytest.param(name, "", json.loads((OLD_HOMES / f"{name}.json").read_text()), id=name)
+    cluster = json.loads((OLD_HOMES / "cluster.json").read_text())
     for site, old in cluster["sites"].items():
         yield pytest.param("cluster", site, old, id=f"cluster {site}")
 
@@ -86,7 +77,7 @@ def test_an_old_site_serves_as_before(tmp_path, name, within, old):
 
 
 def test_who_was_taught_to_an_old_cluster_is_not_taught_again(tmp_path):
-    register = json.loads((DATA / "cluster.json").read_text())["register"]
+    register = json.loads((OLD_HOMES / "cluster.json").read_text())["register"]
     folder = next(path.parent for path in unpacked("cluster", tmp_path).rglob("register.json"))
     labels = [Label(name, np.array(vector, np.float32)) for name, vector, _ in register["labels"]]
     known = set(register["knows"]) - set(register["left_out"])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers.homes import files_with
 from helpers.sites import LEARNER_CONFIG, example
 from onlooker import HeatKernel
 from onlooker.cluster.messages import ClusterError, LearnerConfig, NumberedExample, SenderReplaced
@@ -250,6 +251,15 @@ def test_what_is_to_be_forgotten_is_before_anything_else(tmp_path):
     assert "person2" not in site.predict(numbered(1).vector).scores
     assert "person2" not in site.snapshot().state.names
     site.close()
+
+
+def test_a_name_whose_recording_was_killed_does_not_stay_on_the_disk(tmp_path):
+    Site("a", tmp_path, LEARNER_CONFIG).close()
+    (tmp_path / "forget").mkdir()
+    (tmp_path / "forget" / ".onlooker-1a2b3c.tmp").write_text('{"forget": "person1"}')
+    PendingForgets(tmp_path).add("person2")
+    Site("a", tmp_path, LEARNER_CONFIG).close()
+    assert files_with(tmp_path, b"person1", b"person2") == []
 
 
 def test_labels_from_elsewhere_are_learned_once_and_conflicts_are_reported(tmp_path):

@@ -1,7 +1,9 @@
 """Shared by the tests of a home: a small learner, its stream, pictures, a search of the files."""
 
 import struct
+import tarfile
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ from onlooker.home.database import Database
 from onlooker.home.home import Home
 from onlooker.home.retention import RetentionPolicy
 
+OLD_HOMES = Path(__file__).parents[1] / "data" / "homes"
+"""Homes that earlier versions wrote."""
 QUANTIZERS = {"closest": ClosestPair, "doubling": Doubling}
 LENGTH = 8
 
@@ -61,6 +65,13 @@ def files_with(folder, *needles):
         for path in sorted(folder.rglob("*"))
         if path.is_file() and any(needle in path.read_bytes() for needle in needles)
     ]
+
+
+def unpacked(name, folder):
+    """The folder of a home that an earlier version wrote."""
+    with tarfile.open(OLD_HOMES / f"{name}.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return next(path for path in (folder / name, folder) if path.is_dir())
 
 
 def open_database(path):

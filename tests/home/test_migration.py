@@ -11,14 +11,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tarfile
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from helpers.homes import files_with
+from helpers.homes import OLD_HOMES, files_with, unpacked
 from onlooker.core.errors import BadValue
 from onlooker.home import migration
 from onlooker.home.database import SCHEMA_CHANGES, VERSION, Database, HomeError, NotSaved
@@ -30,21 +28,16 @@ from onlooker.home.retention import RetentionPolicy
 from onlooker.home.transfer import read
 from onlooker.strangers.book import StrangerBook
 
-DATA = Path(__file__).parents[1] / "data" / "homes"
 CLUSTERS = ("site", "site_pending", "cluster")
 PIXELS = ("pixels",)
-HOMES = sorted({path.name.split(".")[0] for path in DATA.glob("*.tar.xz")} - {*CLUSTERS, *PIXELS})
+HOMES = sorted(
+    {path.name.split(".")[0] for path in OLD_HOMES.glob("*.tar.xz")} - {*CLUSTERS, *PIXELS}
+)
 SOUND = [name for name in HOMES if not name.startswith("damaged")]
 
 
-def unpacked(name, folder):
-    with tarfile.open(DATA / f"{name}.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
-    return next(path for path in (folder / name, folder) if path.is_dir())
-
-
 def recorded(name):
-    return SimpleNamespace(**json.loads((DATA / f"{name}.json").read_text("utf-8")))
+    return SimpleNamespace(**json.loads((OLD_HOMES / f"{name}.json").read_text("utf-8")))
 
 
 def opened(folder, old, **options):
@@ -360,13 +353,13 @@ def test_strangers_of_other_features_are_not_shown(tmp_path):
 
 # ---- files of the old format
 
-STATES = sorted(path.name for path in DATA.glob("states/*") if path.suffix != ".json")
+STATES = sorted(path.name for path in OLD_HOMES.glob("states/*") if path.suffix != ".json")
 
 
 @pytest.mark.parametrize("name", STATES)
 def test_a_file_of_the_old_format_is_read(tmp_path, name):
     old = recorded(f"states/{name}")
-    path = DATA / "states" / name
+    path = OLD_HOMES / "states" / name
     if name.endswith(".onlooker"):
         exported = read(path)
         learner, pictures = exported.learner, exported.pictures

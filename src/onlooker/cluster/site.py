@@ -38,7 +38,7 @@ from onlooker.cluster.messages import (
 )
 from onlooker.cluster.transport import SiteUnavailable
 from onlooker.core.errors import BadValue, Incompatible, NotFound, OnlookerError
-from onlooker.core.files import replace_file, sync_folder
+from onlooker.core.files import remove_temporary_files, replace_file, sync_folder
 from onlooker.core.records import Explanation, Prediction
 from onlooker.core.union import REFUSED
 from onlooker.home.database import HomeError
@@ -88,6 +88,7 @@ class Site:
             _refuse_other_settings(self.home, learner_config, name)
             self._heartbeat = Heartbeat(self.home, clock)
             self._inbox = Inbox(self.home, name)
+            self._pending.remove_unfinished()
             self.carry_out_pending()
             self._heartbeat.beat()
         except BaseException:
@@ -422,16 +423,24 @@ class PendingForgets:
 
     def add(self, name: str) -> None:
         """Have a name forgotten; on the disk on return."""
+        path = self._folder / f"{uuid.uuid4().hex}.json"
+        content = json.dumps({"forget": name}).encode()
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path = self._folder / f"{uuid.uuid4().hex}.json"
-            replace_file(path, json.dumps({"forget": name}).encode())
+            try:
+                replace_file(path, content)
+            except FileNotFoundError:  # a site that starts has removed the unfinished file
+                replace_file(path, content)
             sync_folder(self._folder)  # a second time: here a failure must be an error
             sync_folder(self._folder.parent)
         except OSError as error:
             raise ClusterError(
                 f"cannot record in {self._folder} that a name is to be forgotten: {error.strerror}"
             ) from error
+
+    def remove_unfinished(self) -> None:
+        """Delete what a process left that was killed while it recorded a name."""
+        remove_temporary_files(self._folder)
 
     def names(self) -> list[tuple[Path, str]]:
         """The names to forget, each with the file that says so."""

@@ -9,7 +9,7 @@ import numpy as np
 from onlooker.core import walks
 from onlooker.core.checks import Slots, slots_where
 from onlooker.core.errors import NotFound
-from onlooker.core.graph import FREE, Graph
+from onlooker.core.graph import Graph
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.persistence import graph_of
 from onlooker.home.database import HomeDamaged
@@ -50,12 +50,12 @@ def learned_only_through(learner: OnlineHarmonicLearner, vertex: int) -> list[in
     [3, 2]
     """
     graph = graph_of(learner.state(), learner.kernel, learner.max_vertices)
-    places = slots_where((graph.ids == vertex) & (graph.label != FREE))
-    if not len(places):
+    slot = graph.slot_of(vertex)
+    if slot is None:
         raise NotFound(f"there is no vertex {vertex!r} any more; it was merged or dropped")
     before = set(graph.ids[walks.unreachable(graph)].tolist())
-    steps = _steps(graph, int(places[0]))
-    graph.drop(int(places[0]))
+    steps = _steps(graph, slot)
+    graph.drop(slot)
     cut_off = set(graph.ids[walks.unreachable(graph)].tolist()) - before
     return sorted(cut_off, key=lambda each: (-steps[each], each))
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.core.checks import Rows, as_vector, slots_where
+from onlooker.core.checks import Rows, as_vector
 from onlooker.core.errors import BadValue
 from onlooker.core.graph import Graph, Neighbours
 from onlooker.core.persistence import graph_of, state_of
@@ -106,22 +106,21 @@ class Groups:
     def drop(self, vertices: Iterable[int]) -> None:
         """Remove vertices."""
         for vertex in vertices:
-            self._graph.drop(int(slots_where(self._graph.ids == vertex)[0]))
+            self._graph.drop(self._slot(vertex))
             del self.places[vertex]
         self._graph.log.clear()
 
     def latest(self, group: int) -> tuple[int, Rows]:
         """The turn and a copy of the vertex of a group that was seen last."""
         turn, vertex = max((p.turn, v) for v, p in self.places.items() if p.group == group)
-        graph = self._graph
-        return turn, graph.vectors.rows[int(slots_where(graph.ids == vertex)[0])].copy()
+        return turn, self._graph.vectors.rows[self._slot(vertex)].copy()
 
     def members(self, group: int) -> list[Member]:
         """The vectors of a group, as copies."""
         graph, found = self._graph, []
         for vertex, place in self.places.items():
             if place.group == group:
-                slot = int(slots_where(graph.ids == vertex)[0])
+                slot = self._slot(vertex)
                 times = int(graph.multiplicity[slot])
                 found.append(Member(graph.vectors.rows[slot].copy(), times, place.time))
         return found
@@ -131,6 +130,12 @@ class Groups:
         touch = self.touch(x)
         at = touch.near.absorber
         return None if at is None else int(touch.graph.ids[at])
+
+    def _slot(self, vertex: int) -> int:
+        slot = self._graph.slot_of(vertex)
+        if slot is None:
+            raise BadValue(f"vertex {vertex} has a place, but is not in the graph")
+        return slot
 
     # ---- saving and restoring
 
