@@ -212,6 +212,19 @@ def test_a_damaged_database_is_set_aside_for_the_newest_snapshot(tmp_path, garba
         assert digest(home.learner) == word
 
 
+def test_after_damage_the_first_start_has_the_undo_horizon_of_the_next(tmp_path):
+    """A snapshot from before the lost events is no place that every later event follows from."""
+    with opened(tmp_path, retention=RetentionPolicy(snapshot_every=20)) as home:
+        watch(home, 2, 60)
+        assert home.health().oldest == 0
+    (tmp_path / "onlooker.db").write_bytes(b"not a database")
+    with opened(tmp_path) as home:
+        first = home.health()
+        home.undo(to=first.oldest)
+    with opened(tmp_path) as home:
+        assert home.health().oldest == first.oldest > 0
+
+
 def test_damage_found_while_writing_costs_no_learned_thing(tmp_path):
     """A page of the pictures is gone: naming goes on, and the next change finds a new file."""
     with opened(tmp_path) as home:

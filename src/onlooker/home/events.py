@@ -183,6 +183,11 @@ class EventLog:
         sequence, next_id = rows[0] if rows else (0, 0)
         return int(sequence), int(next_id)
 
+    def first(self) -> int:
+        """The oldest stored event; 0 without events."""
+        found: int | None = self._database.query("SELECT min(sequence) FROM events")[0][0]
+        return found or 0
+
     # ---- reading for people
 
     def select(

@@ -142,8 +142,11 @@ class HomeFolder:
 
     @property
     def oldest(self) -> int:
-        """The oldest event that can be undone to."""
-        return min(self._good_snapshots())
+        """The oldest event that can be undone to: a snapshot, and all events since."""
+        good, first = self._good_snapshots(), 0
+        with suppress(HomeError):  # a disk that cannot be read says so when it is used
+            first = self.log.first()
+        return min((each for each in good if each >= first - 1), default=max(good))
 
     def learner_after(self, sequence: int) -> Replayed:
         """The learner as it was after an event."""
