@@ -86,7 +86,9 @@ def test_an_old_home_gives_the_same_digest_answers_and_cards(tmp_path, name):
         assert digest(home.learner) == old.digest
         assert list(home.learner.names) == old.names
         assert home.learner.next_id == old.next_id
-        assert (home.sequence, home.health().oldest) == (old.sequence, old.oldest)
+        # The earlier code counted a snapshot from before the events that were lost.
+        oldest = home.sequence - 1 if name == "damaged_database" else old.oldest
+        assert (home.sequence, home.health().oldest) == (old.sequence, oldest)
         assert len(home.problems) - len(old.problems) == (name == "damaged_cards")
         assert old.answers == answers(home, old)
         sightings = [

@@ -225,7 +225,7 @@ def held(service):
     recognizer, frame_stats = service.recognizer, service.frame_stats
     return {
         "tracks": dict(recognizer._recognizer._tracker._current),
-        "announced": dict(recognizer._recognizer._announced),
+        "names": dict(recognizer._recognizer._names),
         "recent": len(recognizer.recent),
         "views": dict(service.views._newest),
         "counts": dict(frame_stats.counts),
