@@ -334,6 +334,18 @@ def test_a_restart_shows_the_same_cards(tmp_path):
         assert book.problems == []
 
 
+def test_strangers_survive_a_database_that_is_set_aside_while_nobody_new_is_seen(tmp_path):
+    with opened(tmp_path) as home, StrangerBook(home) as book:
+        book.observe(np.zeros(LENGTH), camera="door", frame=0)
+        book.expire()
+        files = home._files
+        files.database.close_as_it_is()
+        files._set_database_aside("a test says so")
+        files._open_database(home.learner)
+    with opened(tmp_path) as home, StrangerBook(home) as book:
+        assert [card.count for card in book.cards()] == [1]
+
+
 def test_a_crash_loses_the_last_sightings_only(tmp_path):
     with opened(tmp_path) as home:
         book = StrangerBook(home, save_every=10)
