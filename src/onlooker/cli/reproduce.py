@@ -51,6 +51,7 @@ class ExperimentName(StrEnum):
     STRANGERS = "strangers"
     QUANTIZERS = "quantizers"
     MANIFOLD = "manifold"
+    CORRECTION = "correction"
     MERGING = "merging"
     ALL = "all"
 

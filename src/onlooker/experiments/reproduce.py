@@ -14,6 +14,7 @@ import numpy as np
 from onlooker import OnlineHarmonicLearner
 from onlooker.baselines.manifold_svm import OnlineManifoldSVM
 from onlooker.core.similarity import squared_distances_of_all
+from onlooker.experiments.correction import correction
 from onlooker.experiments.datasets.facebank import find_faces
 from onlooker.experiments.merging.experiment import merging
 from onlooker.experiments.paper.curves import WORDS, operating_points
@@ -286,6 +287,7 @@ EXPERIMENTS: dict[str, Callable[[Setup], tuple[Section, list[Any]]]] = {
     "strangers": strangers,
     "quantizers": quantizers,
     "manifold": agreement,
+    "correction": correction,
     "merging": merging,
 }
 

@@ -7,7 +7,7 @@ the `min_score` and the cutoff that suit it best.
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import mean
 
 import numpy as np
@@ -27,9 +27,8 @@ from onlooker.experiments.merging.sites import (
     learned,
     recall_at,
 )
-from onlooker.experiments.paper.protocol import Step, plan
 from onlooker.experiments.paper.setup import Setup
-from onlooker.experiments.paper.trial import Trial, material
+from onlooker.experiments.paper.trial import Trial, first_camera
 from onlooker.experiments.parallel import spread
 from onlooker.experiments.report.html import share
 from onlooker.experiments.report.section import Section
@@ -141,18 +140,6 @@ def _digest(learner: OnlineHarmonicLearner) -> bytes:
     for column in (state.ids, state.vectors, state.multiplicities, state.labels):
         digest.update(np.ascontiguousarray(column).data)
     return digest.digest()
-
-
-def first_camera(trial: Trial) -> tuple[str, list[Step]]:
-    """The dataset's name, and the steps of the camera at which labels are given."""
-    dataset, recording, crowd = material(
-        trial.folder, trial.set, trial.finder, trial.protocol.strangers
-    )
-    here = [found for found in recording if found[0].camera == recording[0][0].camera]
-    steps = plan(here, crowd, trial.protocol)
-    if not trial.every_face:
-        steps = [replace(step, faces=step.faces[:1]) for step in steps]
-    return dataset, steps
 
 
 def _row(

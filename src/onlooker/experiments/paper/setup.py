@@ -13,6 +13,7 @@ from onlooker.experiments.paper.methods import COMPARED, METHODS
 from onlooker.experiments.paper.protocol import Labeling, Protocol, plan
 from onlooker.experiments.paper.trial import Trial, material
 from onlooker.vision.finder import FaceFinder
+from onlooker.vision.scales import DEFAULT_SCALES
 
 CUTOFFS = (1e-1, 1e-2, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
 
@@ -41,6 +42,12 @@ class Setup:
     def __post_init__(self) -> None:
         if unknown := [name for name in self.methods if name not in METHODS]:
             raise BadValue(f"no method {', '.join(unknown)}; there are {', '.join(METHODS)}")
+
+    @property
+    def fixed_cutoff(self) -> float:
+        """The cutoff that a user has without choosing: the features' own, or the only one given."""
+        own = DEFAULT_SCALES[self.finder.kind].cutoff
+        return self.cutoffs[0] if len(self.cutoffs) == 1 else own
 
     @cached_property
     def folders(self) -> tuple[Path, ...]:

@@ -122,6 +122,18 @@ def material(
     )
 
 
+def first_camera(trial: Trial) -> tuple[str, list[Step]]:
+    """The dataset's name, and the steps of the camera at which labels are given."""
+    dataset, recording, crowd = material(
+        trial.folder, trial.set, trial.finder, trial.protocol.strangers
+    )
+    here = [found for found in recording if found[0].camera == recording[0][0].camera]
+    steps = plan(here, crowd, trial.protocol)
+    if not trial.every_face:
+        steps = [replace(step, faces=step.faces[:1]) for step in steps]
+    return dataset, steps
+
+
 def scores_by_camera(steps: Sequence[Step], given: Sequence[FaceNames]) -> dict[str, Score]:
     """A score for each camera, over the unlabeled frames with a face."""
     scores: dict[str, Score] = {}
