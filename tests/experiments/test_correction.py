@@ -13,7 +13,7 @@ from onlooker.experiments.correction import (
     CorrectionJob,
     CorrectionOutcome,
     CorrectionRow,
-    Sight,
+    StreamItem,
     chosen_pair,
     corrected,
     correction_table,
@@ -32,12 +32,12 @@ PLACES = {"ana": 0.0, "ben": 50.0, "eva": 100.0, None: 400.0}
 def stream(rounds=60, seed=0):
     """Three people who drift slowly and a stranger, one after the other; two labels each."""
     rng = np.random.default_rng(seed)
-    sights = []
+    items = []
     for turn in range(rounds):
         for person, place in PLACES.items():
             x = np.array([place + turn / 10 + rng.uniform(-0.3, 0.3)])
-            sights.append(Sight(x, person, labeled=turn < 2 and person is not None))
-    return sights
+            items.append(StreamItem(x, person, labeled=turn < 2 and person is not None))
+    return items
 
 
 def outcome(method, scenario, n_g=200):
@@ -82,8 +82,8 @@ def test_who_is_made_alike_is_within_the_cutoff_of_the_other_and_varies_as_befor
     before = stream()
     after = made_alike(before, "ben", "ana", KERNEL)
     ben, moved, ana = (
-        np.array([each.vector[0] for each in sights if each.person == person])
-        for sights, person in ((before, "ben"), (after, "ben"), (after, "ana"))
+        np.array([each.vector[0] for each in items if each.person == person])
+        for items, person in ((before, "ben"), (after, "ben"), (after, "ana"))
     )
     assert np.ptp(ben - moved) < 1e-9
     half = len(ben) // 2
@@ -95,9 +95,9 @@ def test_who_is_made_alike_is_within_the_cutoff_of_the_other_and_varies_as_befor
 
 
 def test_two_who_are_alike_already_are_not_moved():
-    sights = [replace(each, vector=each.vector % 10) for each in stream()]
-    after = made_alike(sights, "ben", "ana", KERNEL)
-    assert all((old.vector == new.vector).all() for old, new in zip(sights, after, strict=True))
+    items = [replace(each, vector=each.vector % 10) for each in stream()]
+    after = made_alike(items, "ben", "ana", KERNEL)
+    assert all((old.vector == new.vector).all() for old, new in zip(items, after, strict=True))
 
 
 def test_the_pair_is_chosen_by_the_seed_among_those_who_are_seen_often():

@@ -39,7 +39,7 @@ SHOWN_AGAIN = 100
 FRAMES_AFTER = 100
 LEAST_FACES = 15
 """In each half of a stream, of a person who is to be corrected."""
-DIGITS_SHOWN, DIGITS_KEPT = 900, 300
+DIGITS_SHOWN, DIGITS_STORED = 900, 300
 Vector = NDArray[np.floating[Any]]
 
 
@@ -108,7 +108,7 @@ CORRIGIBLE: dict[str, Make] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sight:
+class StreamItem:
     """One face of a stream, or one digit."""
 
     vector: Vector
@@ -175,7 +175,7 @@ def correction(setup: Setup) -> tuple[Section, list[CorrectionRow]]:
         methods=methods, cutoffs=(setup.fixed_cutoff,), names=_sets_of_several(setup)
     )
     digits = [
-        DigitsJob(method, min(setup.n_g, DIGITS_KEPT), seed, DIGITS_SHOWN)
+        DigitsJob(method, min(setup.n_g, DIGITS_STORED), seed, DIGITS_SHOWN)
         for method in methods
         for seed in range(setup.seeds)
     ]
@@ -213,33 +213,33 @@ def measure(job: CorrectionJob) -> CorrectionRow:
     if isinstance(source, DigitsJob):
         dataset, name, features = "digits", "digits", "digits"
         kernel, sink, seed = KERNEL, SINK, source.seed
-        sights = _digits(source)
+        items = _digits(source)
     else:
         dataset, steps = first_camera(source)
         name, features = source.set, source.finder.kind
         kernel, sink, seed = source.kernel, None, source.protocol.seed
-        sights = [
-            Sight(step.faces[0], step.person, step.labeled)
+        items = [
+            StreamItem(step.faces[0], step.person, step.labeled)
             for step in steps
             if step.faces and step.faces[0] is not None
         ]
     n_g = source.n_g or 1
-    subject, other = chosen_pair(sights, seed)
+    subject, other = chosen_pair(items, seed)
     if scenario.alike:
-        sights = made_alike(sights, subject, other, kernel)
+        items = made_alike(items, subject, other, kernel)
     model = CORRIGIBLE[source.method](kernel, n_g, sink)
     return CorrectionRow(
         dataset=dataset, set=name, features=features, scenario=job.scenario, method=source.method,
         cutoff=kernel.cutoff, n_g=n_g, seed=seed, subject=subject, other=other,
-        outcome=corrected(model, sights, scenario, subject, other),
+        outcome=corrected(model, items, scenario, subject, other),
     )  # fmt: skip
 
 
 def corrected(
-    model: Corrigible, sights: Sequence[Sight], scenario: Scenario, subject: str, other: str
+    model: Corrigible, items: Sequence[StreamItem], scenario: Scenario, subject: str, other: str
 ) -> CorrectionOutcome:
     """Watch half of the stream, correct, and watch the rest; and the rest without correcting."""
-    first, second = sights[: len(sights) // 2], sights[len(sights) // 2 :]
+    first, second = items[: len(items) // 2], items[len(items) // 2 :]
     taught = watch(model, first, scenario, subject, other)
     own, others = (
         [each.vector for each in first if each.person == person and not each.labeled][-SHOWN_AGAIN:]
@@ -274,23 +274,23 @@ def corrected(
     )  # fmt: skip
 
 
-def _digits(job: DigitsJob) -> list[Sight]:
+def _digits(job: DigitsJob) -> list[StreamItem]:
     stream = digits_stream(job.seed, job.examples)
     labeled = zip(stream.labeled, stream.names, strict=True)
     return [
-        *(Sight(x, name, labeled=True) for x, name in labeled),
-        *(Sight(x, name) for x, name in zip(stream.unlabeled, stream.truth, strict=True)),
+        *(StreamItem(x, name, labeled=True) for x, name in labeled),
+        *(StreamItem(x, name) for x, name in zip(stream.unlabeled, stream.truth, strict=True)),
     ]
 
 
-def chosen_pair(sights: Sequence[Sight], seed: int) -> tuple[str, str]:
+def chosen_pair(items: Sequence[StreamItem], seed: int) -> tuple[str, str]:
     """The subject and the other person, at random among those who are seen often in both halves."""
-    half = len(sights) // 2
+    half = len(items) // 2
     often = [
         {name for name in people if people.count(name) >= LEAST_FACES}
         for people in (
             [each.person for each in part if not each.labeled]
-            for part in (sights[:half], sights[half:])
+            for part in (items[:half], items[half:])
         )
     ]
     people = sorted(name for name in often[0] & often[1] if name is not None)
@@ -304,14 +304,14 @@ def chosen_pair(sights: Sequence[Sight], seed: int) -> tuple[str, str]:
 
 
 def made_alike(
-    sights: Sequence[Sight], subject: str, other: str, kernel: HeatKernel
-) -> list[Sight]:
+    items: Sequence[StreamItem], subject: str, other: str, kernel: HeatKernel
+) -> list[StreamItem]:
     """Move the subject's vectors towards the other's until half of them are within the cutoff.
 
     They are moved along the difference of the two means, so that the subject varies as before. The
     first half of the stream decides how far, in tenths of the difference.
     """
-    first = sights[: len(sights) // 2]
+    first = items[: len(items) // 2]
     own, others = (
         np.array([each.vector for each in first if each.person == person], np.float64)
         for person in (subject, other)
@@ -325,19 +325,19 @@ def made_alike(
             break
     shift = tenths / 10 * difference
     return [
-        Sight((each.vector + shift).astype(each.vector.dtype), each.person, each.labeled)
+        StreamItem((each.vector + shift).astype(each.vector.dtype), each.person, each.labeled)
         if each.person == subject
         else each
-        for each in sights
+        for each in items
     ]
 
 
 def watch(
-    model: Corrigible, sights: Sequence[Sight], scenario: Scenario, subject: str, other: str
+    model: Corrigible, items: Sequence[StreamItem], scenario: Scenario, subject: str, other: str
 ) -> list[Vector]:
     """Teach and observe as the scenario wants it; the faces of the subject that were taught."""
     taught: list[Vector] = []
-    for each in sights:
+    for each in items:
         if not each.labeled:
             model.observe(each.vector)
         elif each.person is not None and each.person != subject:
@@ -438,9 +438,9 @@ def moments_figure(rows: Sequence[CorrectionRow]) -> Figure:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 0.7 + 1.5 * len(sets)), layout="constrained")
         panels = figure.subplots(len(sets), len(SCENARIOS), sharey=True, squeeze=False)
-        for line, name in zip(panels, sets, strict=True):
-            line[0].set_ylabel(f"{name}\nanswered as wanted", fontsize=7)
-            for axes, (key, scenario) in zip(line, SCENARIOS.items(), strict=True):
+        for row, name in zip(panels, sets, strict=True):
+            row[0].set_ylabel(f"{name}\nanswered as wanted", fontsize=7)
+            for axes, (key, scenario) in zip(row, SCENARIOS.items(), strict=True):
                 for method in methods:
                     group = groups.get((name, key, method), [])
                     if not group:
@@ -458,7 +458,7 @@ def moments_figure(rows: Sequence[CorrectionRow]) -> Figure:
                     )  # fmt: skip
                 axes.set_xticks(range(len(MOMENTS)), MOMENTS.values(), fontsize=5.5)
                 axes.set_ylim(-0.04, 1.04)
-                if line is panels[0]:
+                if row is panels[0]:
                     axes.set_title(scenario.title.replace(", ", ",\n"), fontsize=7)
         lines, names = panels[0][0].get_legend_handles_labels()
         figure.legend(lines, names, loc="outside lower center", ncols=5, frameon=False, fontsize=7)
