@@ -100,8 +100,8 @@ def _refuse_mismatch(
     where = f"{settings[key]} was built with"
     if learner.features != finder.features.tag:
         raise Incompatible(
-            f"{where} features {learner.features!r}, not {finder.features.tag!r}; choose the same "
-            f"--features and --model, or another --{key}"
+            f"{where} features {learner.features!r}, not {finder.features.tag!r}; leave out "
+            f"--features, or name a new --{key} and enrol the people again from their pictures"
         )
     stored: Mapping[str, float] = {
         "bandwidth": learner.kernel.bandwidth,

@@ -33,7 +33,7 @@ PeopleOption = Annotated[
     ),
 ]
 FeaturesOption = Annotated[
-    FeaturesName | None, typer.Option("--features", help="Which features are compared. [pixels]")
+    FeaturesName | None, typer.Option("--features", help="Which features are compared. [sface, or those of the home]")
 ]
 ModelOption = Annotated[
     str | None,
@@ -46,12 +46,12 @@ DetectorOption = Annotated[
 ]
 BandwidthOption = Annotated[
     float | None,
-    typer.Option("--bandwidth", help="Scale of the distance. [pixels 0.025, embedding 0.2]"),
+    typer.Option("--bandwidth", help="Scale of the distance. [that of the features]"),
 ]
 CutoffOption = Annotated[
     float | None,
     typer.Option(
-        "--cutoff", help="Smaller similarities count as none. [pixels 1e-8, embedding 1e-4]"
+        "--cutoff", help="Smaller similarities count as none. [that of the features]"
     ),
 ]
 VerticesOption = Annotated[

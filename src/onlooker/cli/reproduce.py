@@ -151,7 +151,6 @@ def reproduce(
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise typer.BadParameter(f"cannot write {json_file}: make {json_file.parent} first")
     chosen = load_settings(features=features, model=model, detector=detector)
-    size = chosen["size"] if chosen["detector"] == "yunet" else None
     given: dict[str, Any] = {}
     if methods:
         given["methods"] = tuple(methods.split(","))
@@ -159,7 +158,7 @@ def reproduce(
         given["cutoffs"] = _numbers(cutoffs)
     setup = Setup(
         data=data,
-        finder=FaceFinder(chosen["detector"], size, chosen["features"], chosen["model"]),
+        finder=finder_from(chosen, for_home=False),
         seeds=seeds,
         strangers=strangers,
         sets=tuple(sets.split(",")) if sets else (),

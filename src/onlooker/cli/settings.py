@@ -24,7 +24,8 @@ SAMPLES = {
     "state": "door.onlooker",
     "home": "home",
     "model": "sface",
-    **DEFAULT_SCALES["pixels"]._asdict(),
+    **DEFAULT_SCALES["sface"]._asdict(),
+    "min_size": 16,
 }
 """Values that the example of a settings file shows where there is no default."""
 
@@ -77,7 +78,10 @@ ALL_SETTINGS = (
     Setting("state", None, "File of `onlooker export` that a new home begins with."),
     Setting("home", None, "Folder that stores everything learned, with its history."),
     Setting(
-        "features", "pixels", "Which features of a face are compared.", FEATURE_KINDS
+        "features",
+        "sface",
+        "Which features of a face are compared; an existing home keeps its own.",
+        FEATURE_KINDS,
     ),
     Setting(
         "model",
@@ -88,13 +92,13 @@ ALL_SETTINGS = (
     Setting(
         "bandwidth",
         None,
-        "Scale of the distance; 0.025 for pixels and 0.2 for an embedding unless given.",
+        "Scale of the distance; that of the features unless given (0.19 for sface).",
         limits={"least": 1e-9},
     ),
     Setting(
         "cutoff",
         None,
-        "Similarities below it count as none; 1e-8 for pixels and 1e-4 for an embedding.",
+        "Similarities below it count as none; that of the features unless given.",
         limits={"least": 1e-300, "below": 1},
     ),
     Setting(
@@ -113,7 +117,10 @@ ALL_SETTINGS = (
         limits={"least": 64, "whole": True},
     ),
     Setting(
-        "min_size", 24, "Faces smaller than this many pixels are not named.", limits={"least": 0}
+        "min_size",
+        None,
+        "Faces smaller than this many pixels are not named; 16 for an embedding, 24 for others.",
+        limits={"least": 0},
     ),
     Setting("one_each", False, "Two faces in one frame are two people."),
 )
@@ -142,7 +149,7 @@ def load_settings(environment: Mapping[str, str] | None = None, **options: objec
 
     >>> found = load_settings({"ONLOOKER_VERTICES": "200"}, cutoff=1e-6)
     >>> found["cutoff"], found["vertices"], found["bandwidth"]
-    (1e-06, 200, 0.025)
+    (1e-06, 200, None)
     >>> found.origins["vertices"]
     'ONLOOKER_VERTICES'
     """
@@ -162,8 +169,6 @@ def load_settings(environment: Mapping[str, str] | None = None, **options: objec
                 break
         else:
             values[setting.key], origins[setting.key] = setting.default, "default"
-    for key, value in DEFAULT_SCALES[values["features"]]._asdict().items():
-        values[key] = value if values[key] is None else values[key]
     return Settings(values, origins)
 
 

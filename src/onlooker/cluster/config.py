@@ -1,7 +1,7 @@
 """Which sites a cluster has, and which cameras each site has: a TOML file, checked as a whole.
 
 folder = "cluster"                 # homes of all sites; storage that every machine sees
-features = "pixels"                # for all sites: only what can be compared can be merged
+features = "sface"                 # for all sites: only what can be compared can be merged
 
 [sites.north]
 [sites.north.cameras]
@@ -59,8 +59,8 @@ class Config:
     folder: Path
     sites: tuple[SiteConfig, ...]
     finder: FaceFinder = field(default_factory=FaceFinder)
-    bandwidth: float = DEFAULT_SCALES["pixels"].bandwidth
-    cutoff: float = DEFAULT_SCALES["pixels"].cutoff
+    bandwidth: float = DEFAULT_SCALES["sface"].bandwidth
+    cutoff: float = DEFAULT_SCALES["sface"].cutoff
     vertices: int = 500
     site_cpus: float = 1.0
     camera_cpus: float = 1.0
@@ -125,7 +125,7 @@ def config_of(table: Mapping[str, Any], base: Path) -> Config:
     finder = FaceFinder(
         shared.detector or "yunet",
         None if shared.detector == "haar" else 320,
-        shared.features or "pixels",
+        shared.features or ("pixels" if shared.detector == "haar" else "sface"),
         shared.model,
     )
     bandwidth, cutoff = DEFAULT_SCALES[finder.kind]

@@ -1,10 +1,10 @@
-"""Faces as pixels and gradients: what is used where there is no embedding model.
+"""Faces as histograms of oriented gradients (HOG): what is used where there is no embedding model.
 
-The paper's pixels, and beside them a histogram of oriented gradients (HOG) of the same picture.
-Pixels tell people apart and are upset by light and small turns; gradients bear these better and
-tell people apart less well. The squared distance is the mean of the two squared distances, each in
-units of the sigma at which strangers are dissimilar, so the bandwidth is 1. Both parts are scaled
-before they are joined, so that the plain distance of the vectors is this one.
+The gradients are those of the paper's picture: square, smoothed, histogram-equalised. Edges bear a
+change of light, a small turn and a box that is a little off better than pixels do, and tell people
+apart as well: at the cutoff at which no stranger is named they find half as many faces again.
+Pixels beside the gradients (the mean of both squared distances, each in units of its sigma) were
+measured too, and are worse than the gradients alone (docs/choices.md).
 """
 
 from dataclasses import dataclass
@@ -16,29 +16,25 @@ from numpy.typing import NDArray
 
 from onlooker.core.similarity import Euclidean
 from onlooker.vision.pixels import PixelFeatures
-from onlooker.vision.types import FaceBox, Pixels, square_crop
-
-SIGMA_PIXELS = 0.025
-SIGMA_GRADIENTS = 0.4
-CELL = 8
-"""Side of a cell, in pixels of 96."""
+from onlooker.vision.types import FaceBox, Pixels
 
 
 @dataclass(frozen=True)
 class HogFeatures:
-    """Pixels and oriented gradients, 9216 + 4356 numbers.
+    """Nine directions in 8 x 8 cells, each cell normalised in up to four blocks of 2 x 2.
 
     >>> picture = np.arange(100 * 100 * 3, dtype=np.uint8).reshape(100, 100, 3)
     >>> HogFeatures()(picture, FaceBox(10, 10, 60, 80)).shape
-    (13572,)
+    (1764,)
     """
 
-    pixels: PixelFeatures = PixelFeatures()
+    cell: int = 12
+    """Side of a cell in pixels; the picture has 96."""
 
     @property
     def tag(self) -> str:
         """What the learner remembers of the features it was built with."""
-        return f"hog/{CELL}/{SIGMA_GRADIENTS:g}+{self.pixels.tag}"
+        return f"hog/{self.cell}/{self._pixels.tag}"
 
     @property
     def distance(self) -> Euclidean:
@@ -47,21 +43,18 @@ class HogFeatures:
 
     def __call__(self, pixels: Pixels, box: FaceBox) -> NDArray[np.float32]:
         """The vector of the face in a box."""
-        grey = cv2.cvtColor(square_crop(pixels, box), cv2.COLOR_BGR2GRAY)
-        side = self.pixels.side
-        small = cv2.resize(grey, (side, side), interpolation=cv2.INTER_AREA)
-        gradients = np.asarray(self._hog.compute(small), np.float32).ravel()
-        return np.concatenate(
-            [
-                self.pixels(pixels, box) / (SIGMA_PIXELS * 2**0.5),
-                gradients / (SIGMA_GRADIENTS * 2**0.5),
-            ],
-            dtype=np.float32,
-        )
+        gradients = self._descriptor.compute(self.face(pixels, box))
+        return np.asarray(gradients, np.float32).ravel()
+
+    def face(self, pixels: Pixels, box: FaceBox) -> Pixels:
+        """The prepared picture of the face: what the gradients are computed from."""
+        return self._pixels.face(pixels, box)
+
+    @property
+    def _pixels(self) -> PixelFeatures:
+        return PixelFeatures()
 
     @cached_property
-    def _hog(self) -> cv2.HOGDescriptor:
-        side = self.pixels.side
-        return cv2.HOGDescriptor(
-            (side, side), (2 * CELL, 2 * CELL), (CELL, CELL), (CELL, CELL), 9
-        )
+    def _descriptor(self) -> cv2.HOGDescriptor:
+        side, block, cell = ((n, n) for n in (self._pixels.side, 2 * self.cell, self.cell))
+        return cv2.HOGDescriptor(side, block, cell, cell, 9)

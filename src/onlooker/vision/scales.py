@@ -21,7 +21,7 @@ class Scale(NamedTuple):
 
 DEFAULT_SCALES: dict[FeatureKind, Scale] = {
     "sface": Scale(0.19, 4.8e-6),
-    "hog": Scale(1.0, 1e-6),
+    "hog": Scale(0.65, 1e-6),
     "pixels": Scale(0.025, 1e-8),
     "embedding": Scale(0.2, 1e-4),
 }
