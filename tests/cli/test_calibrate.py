@@ -60,7 +60,7 @@ def test_the_choice_is_json_and_the_trade_off_is_drawn(pictures, home):
     assert chosen["asked_rate"] == 0.2
     assert 0 <= chosen["rate"] <= 0.2
     assert 0 < chosen["cutoff"] < 1
-    assert 0.01 < chosen["bandwidth"] < 0.1, "the paper's 0.025 is for thousands of strangers"
+    assert 0.1 < chosen["bandwidth"] < 0.3, "the default is from thousands of strangers"
     assert chosen["plot"] == "calibration.svg"
     assert (home / "calibration.svg").read_text(encoding="utf-8").count("<svg") == 1
     assert f"bandwidth = {chosen['bandwidth']:g}" in result.stderr

@@ -6,6 +6,7 @@ import pytest
 
 from helpers.commands import error_of, onlooker
 from onlooker.cli.settings import ALL_SETTINGS, example_file, load_settings
+from onlooker.vision.scales import DEFAULT_SCALES
 
 
 def test_doctor_says_what_is_in_force_and_why(tmp_path, monkeypatch):
@@ -16,7 +17,7 @@ def test_doctor_says_what_is_in_force_and_why(tmp_path, monkeypatch):
     lines = {row[9:23].strip(): row[25:] for row in result.stdout.splitlines()}
     assert lines["vertices"] == "200 (onlooker.toml)"
     assert lines["cutoff"] == "1e-07 (ONLOOKER_CUTOFF)"
-    assert lines["bandwidth"] == "0.025 (default)"
+    assert lines["bandwidth"] == "0.19 (default of sface)"
     assert "checksum correct" in lines["detector file"]
     assert {"onlooker", "python", "numpy", "scipy", "opencv", "av", "onnxruntime"} <= lines.keys()
 
@@ -34,6 +35,7 @@ def test_the_example_of_the_settings_is_complete_and_right(tmp_path):
     assert len(lines) == len(ALL_SETTINGS)
     (tmp_path / "onlooker.toml").write_text("\n".join(lines))
     samples = {"people": "people", "state": "door.onlooker", "home": "home", "model": "sface"}
+    samples |= {"min_size": 16, **DEFAULT_SCALES["sface"]._asdict()}
     assert load_settings({}).values == {
         **load_settings({"ONLOOKER_SETTINGS": os.devnull}).values,
         **samples,

@@ -266,7 +266,7 @@ def test_a_state_file_with_other_features_is_refused(pictures, tmp_path):
     learner.save("s")
     text = error_of(onlooker("watch", pictures / "frames", "--home", "h", "--state", "s"))
     assert "sface/0ba9fbfa01b5" in text
-    assert "pixels/96" in text
+    assert "--features embedding --model FILE" in text
     assert "--features" in text
     assert not (tmp_path / "h").exists()
 
@@ -281,7 +281,7 @@ def test_a_home_with_other_features_is_refused(pictures):
     rows(onlooker("import", "s", "--home", "h"))
     text = error_of(onlooker("watch", pictures / "frames", "--home", "h"))
     assert "sface/0ba9fbfa01b5" in text
-    assert "pixels/96" in text
+    assert "--features embedding --model FILE" in text
     assert "--features" in text
 
 

@@ -14,7 +14,7 @@ from onlooker.web.auth import Guard, Token, TokenChecker
 from onlooker.web.frames import LiveRecognizer
 from onlooker.web.service import Service
 
-FINDER = FaceFinder()
+FINDER = FaceFinder(kind="pixels")
 API = "/api/v1"
 SOCKETS = f"ws://127.0.0.1:8765{API}"
 

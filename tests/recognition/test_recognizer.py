@@ -327,7 +327,7 @@ def watching_pixels():
     pixels = PixelFeatures()
     kernel = HeatKernel(0.025, 1e-8, pixels.distance)
     learner = OnlineHarmonicLearner(kernel, features=pixels.tag)
-    return FaceRecognizer(learner, FaceFinder())
+    return FaceRecognizer(learner, FaceFinder(kind="pixels"))
 
 
 def names_in(watched, video):

@@ -15,16 +15,20 @@ from onlooker.core.errors import BadValue
 from onlooker.vision.alignment import CannotAlign
 from onlooker.vision.detector import Haar, YuNet
 from onlooker.vision.finder import FaceFinder, FinderParts
+from onlooker.vision.hog import HogFeatures
 from onlooker.vision.pixels import PixelFeatures
+from onlooker.vision.sface import SFaceFeatures
 from onlooker.vision.types import FaceBox, Refusal
 
 SOME = [
     FaceFinder(),
     FaceFinder(size=None),
     FaceFinder(size=256),
-    FaceFinder(detector="haar"),
-    FaceFinder(detector="haar", size=None),
+    FaceFinder(detector="haar", kind="pixels"),
+    FaceFinder(detector="haar", size=None, kind="pixels"),
     FaceFinder(min_size=40),
+    FaceFinder(kind="pixels"),
+    FaceFinder(kind="hog"),
 ]
 
 
@@ -111,8 +115,10 @@ def test_whatever_decides_what_comes_out_is_in_the_tag():
 def test_the_parts_are_those_that_were_asked_for():
     assert isinstance(FaceFinder().detect, YuNet)
     assert FaceFinder(size=256).detect.size == 256
-    assert isinstance(FaceFinder(detector="haar", size=None).detect, Haar)
-    assert FaceFinder().features == PixelFeatures()
+    assert isinstance(FaceFinder(detector="haar", size=None, kind="pixels").detect, Haar)
+    assert FaceFinder(kind="pixels").features == PixelFeatures()
+    assert FaceFinder(kind="hog").features == HogFeatures()
+    assert isinstance(FaceFinder().features, SFaceFeatures)
     assert FaceFinder(min_size=40).judge.min_size == 40
 
 
@@ -136,8 +142,12 @@ def _no_file(tmp_path, monkeypatch):
         ({"ONLOOKER_SIZE": "640"}, {}, FaceFinder(size=640)),
         ({"ONLOOKER_MIN_SIZE": "40"}, {}, FaceFinder(min_size=40)),
         # as in the paper: full size
-        ({}, {"detector": "haar"}, FaceFinder(detector="haar", size=None)),
-        ({"ONLOOKER_SIZE": "320"}, {"detector": "haar"}, FaceFinder(detector="haar", size=320)),
+        ({}, {"detector": "haar"}, FaceFinder(detector="haar", size=None, kind="pixels")),
+        (
+            {"ONLOOKER_SIZE": "320"},
+            {"detector": "haar"},
+            FaceFinder(detector="haar", size=320, kind="pixels"),
+        ),
         (
             {"ONLOOKER_EMBEDDING": "sface"},
             {"features": "embedding"},

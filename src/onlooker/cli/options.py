@@ -33,7 +33,8 @@ PeopleOption = Annotated[
     ),
 ]
 FeaturesOption = Annotated[
-    FeaturesName | None, typer.Option("--features", help="Which features are compared. [sface, or those of the home]")
+    FeaturesName | None,
+    typer.Option("--features", help="Which features are compared. [sface, or those of the home]"),
 ]
 ModelOption = Annotated[
     str | None,
@@ -50,9 +51,7 @@ BandwidthOption = Annotated[
 ]
 CutoffOption = Annotated[
     float | None,
-    typer.Option(
-        "--cutoff", help="Smaller similarities count as none. [that of the features]"
-    ),
+    typer.Option("--cutoff", help="Smaller similarities count as none. [that of the features]"),
 ]
 VerticesOption = Annotated[
     int | None, typer.Option("--vertices", help="Unlabeled faces stored at most. [500]")

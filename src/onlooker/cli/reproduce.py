@@ -22,8 +22,8 @@ import onlooker
 from onlooker.cli.options import DetectorOption, FeaturesOption, ModelOption
 from onlooker.cli.output import requires
 from onlooker.cli.ray import experiments_on
+from onlooker.cli.recognizers import finder_from
 from onlooker.cli.settings import load_settings
-from onlooker.vision.finder import FaceFinder
 
 if TYPE_CHECKING:
     from onlooker.experiments.paper.setup import Setup

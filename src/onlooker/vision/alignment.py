@@ -1,4 +1,4 @@
-"""Turning a face upright: five landmarks onto the template that embedding models were trained with."""
+"""Turning a face upright: its landmarks onto the template that embeddings were trained with."""
 
 import cv2
 import numpy as np

@@ -22,7 +22,6 @@ from onlooker.vision.scales import FEATURE_KINDS, FeatureKind
 from onlooker.vision.sface import SFaceFeatures
 from onlooker.vision.types import FaceBox, MeasuredFace, Pixels, Refusal, Vector
 
-
 GATES: dict[FeatureKind, Gate] = {
     "sface": Gate(min_size=16, min_contrast=2, min_sharpness=0),
     "hog": Gate(),

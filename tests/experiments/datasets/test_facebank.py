@@ -18,7 +18,7 @@ from onlooker.video.image_files import read_picture
 from onlooker.vision.finder import FaceFinder
 from onlooker.vision.types import FaceBox, Frame
 
-FINDER = FaceFinder()
+FINDER = FaceFinder(kind="pixels")
 
 
 def crop_of(person, index):
@@ -132,7 +132,7 @@ def test_another_picture_under_the_same_name_is_looked_at(pictures, bank, tmp_pa
 
 
 def test_another_finder_searches_again_and_gives_its_refusals(pictures, bank):
-    strict = FaceFinder(min_size=200)
+    strict = FaceFinder(kind="pixels", min_size=200)
     before = files_in(bank)
     found = find_faces(pictures, strict, folder=bank)
     assert len(files_in(bank)) == len(before) + 2, "a file for each set"
@@ -144,7 +144,12 @@ def test_another_finder_searches_again_and_gives_its_refusals(pictures, bank):
 
 @pytest.mark.parametrize(
     "other",
-    [FaceFinder(size=256), FaceFinder(detector="haar"), FaceFinder(min_size=25)],
+    [
+        FaceFinder(kind="pixels", size=256),
+        FaceFinder(kind="pixels", detector="haar"),
+        FaceFinder(kind="pixels", min_size=25),
+        FaceFinder(kind="hog"),
+    ],
     ids=lambda finder: finder.tag,
 )
 def test_whatever_decides_what_comes_out_decides_the_file(pictures, bank, other):

@@ -58,7 +58,7 @@ def test_pictures_show_what_the_camera_saw():
 def test_the_crowd_has_faces_as_experiments_look_for_them(tmp_path):
     crowd = read_dataset(simulated_dataset(0, frames=1)).crowd
     paths = tuple(each.path for each in crowd)
-    chunk = PictureChunk(paths, (True,) * len(paths), FaceFinder(), tmp_path)
+    chunk = PictureChunk(paths, (True,) * len(paths), FaceFinder(kind="pixels"), tmp_path)
     assert find_in_chunk(chunk) == []
     assert all(len(faces) == 1 and faces[0].vector is not None for faces in _read(chunk.file()))
 

