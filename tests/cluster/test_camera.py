@@ -42,7 +42,7 @@ def test_a_recording_becomes_vectors_and_is_delivered_once(tmp_path, recording):
         first = until_ended(CameraLoop(camera, finder, lambda: site))
         assert (first.problem, first.counts.frames) == ("", 5)
         assert first.sent.acknowledged == first.faces >= 3
-        assert all(each.vector.shape == (96 * 96,) for each in seen)
+        assert all(each.vector.shape == (128,) for each in seen)
         assert all(each.picture is None for each in seen)
         # The camera starts again, as after a crash: the same recording is not counted twice.
         again = until_ended(CameraLoop(camera, finder, lambda: site))

@@ -6,6 +6,7 @@ import pytest
 
 from onlooker.cluster.config import config_of, read_config
 from onlooker.core.errors import BadValue
+from onlooker.vision.sface import SFaceFeatures
 
 NORTH = {"cameras": {"door": "rtsp://10.0.0.5/1", "yard": {"source": 0, "node": "10.0.0.7"}}}
 
@@ -17,7 +18,7 @@ def test_a_configuration_says_where_and_who():
         Path("base/cluster/south"),
     ]
     assert config.sites[0].cameras[1].node == "10.0.0.7"
-    assert config.learner_config.features == "pixels/96/1.5/0.35"
+    assert config.learner_config.features == SFaceFeatures.tag
     assert "10.0.0.5" not in repr(config), "a source may hold a password"
 
 
@@ -53,7 +54,7 @@ def test_a_configuration_says_where_and_who():
         ({"sites": {"a": {}}, "vertices": 0}, "vertices must be greater than or equal to 1, got 0"),
         (
             {"sites": {"a": {}}, "features": "smell"},
-            "features must be 'pixels' or 'embedding', got",
+            "features must be 'sface', 'hog', 'pixels' or 'embedding', got",
         ),
         ({"sites": {"a": {}}, "vertices": "5"}, "vertices must be a valid integer, got '5'"),
         ({"sites": {"a": {"bandwidth": float("nan")}}}, "a.bandwidth must be a finite number"),

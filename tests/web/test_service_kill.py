@@ -141,6 +141,7 @@ class RestartedService:
         films = {c: recording_folder(self.films, c, number) for c in CAMERAS if number is not None}
         sources = [f"{camera}={place}" for camera, place in films.items()]
         options = {"--home": self.home, "--port": port, "--vertices": VERTICES}
+        options["--features"] = FINDER.kind
         process = subprocess.Popen(
             [*MAIN, "serve", *sources, *(str(word) for pair in options.items() for word in pair)],
             stderr=subprocess.PIPE,

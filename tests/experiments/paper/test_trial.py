@@ -68,7 +68,7 @@ def test_there_is_a_row_for_each_camera_with_what_was_asked_for(rows):
     assert [row.camera for row in rows] == ["one", "two"]
     for row in rows:
         assert (row.dataset, row.set, row.method) == ("data", "walk", "online")
-        assert (row.features, row.detector, row.seed, row.strangers) == ("pixels", "yunet", 3, 0)
+        assert (row.features, row.detector, row.seed, row.strangers) == ("sface", "yunet", 3, 0)
         assert (row.cutoff, row.bandwidth, row.n_g) == (1e-6, 0.025, 500)
         assert row.sink == pytest.approx(1e-5)
         assert row.ms_per_frame > 0
@@ -117,7 +117,7 @@ def test_strangers_of_the_crowd_join_and_are_no_part_of_the_recording(folder, ro
 
 def test_the_bandwidth_of_the_features_unless_another_is_given(folder):
     trial = Trial(folder, "walk", "nearest", 1e-6)
-    assert trial.kernel.bandwidth == DEFAULT_SCALES["pixels"].bandwidth == 0.025
+    assert trial.kernel.bandwidth == DEFAULT_SCALES["sface"].bandwidth
     assert replace(trial, bandwidth=0.1).kernel.bandwidth == 0.1
     assert trial.kernel.distance == trial.finder.features.distance
 
