@@ -53,6 +53,7 @@ class ExperimentName(StrEnum):
     MANIFOLD = "manifold"
     CORRECTION = "correction"
     MERGING = "merging"
+    VN = "vn"
     ALL = "all"
 
 

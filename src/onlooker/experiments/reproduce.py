@@ -16,6 +16,7 @@ from onlooker.baselines.manifold_svm import OnlineManifoldSVM
 from onlooker.core.similarity import squared_distances_of_all
 from onlooker.experiments.correction import correction
 from onlooker.experiments.datasets.facebank import find_faces
+from onlooker.experiments.home_conditions import home_conditions
 from onlooker.experiments.merging.experiment import merging
 from onlooker.experiments.paper.curves import WORDS, operating_points
 from onlooker.experiments.paper.figures import by_size, over_cutoffs, precision_recall
@@ -289,6 +290,7 @@ EXPERIMENTS: dict[str, Callable[[Setup], tuple[Section, list[Any]]]] = {
     "manifold": agreement,
     "correction": correction,
     "merging": merging,
+    "vn": home_conditions,
 }
 
 THEORY: dict[str, Callable[[int], tuple[Section, list[Any]]]] = {
