@@ -277,3 +277,14 @@ def test_real_faces_are_near_themselves_and_far_from_others(file):
     assert abs(other) < 0.2
     wrong_same, wrong_other = cosines(swapped)
     assert wrong_same - wrong_other < 0.5 * (same - other), "a wrong order of landmarks must show"
+
+
+def test_a_provider_that_onnxruntime_does_not_have_names_those_it_has(tmp_path):
+    with pytest.raises(ModelError, match=r"no provider 'abacus' here; it has .*cpu"):
+        EmbeddingFeatures(model_in(tmp_path), provider="abacus")
+
+
+def test_the_provider_does_not_change_what_the_vectors_are(tmp_path):
+    path = model_in(tmp_path)
+    named, default = EmbeddingFeatures(path, provider="cpu"), EmbeddingFeatures(path)
+    assert named.tag == default.tag

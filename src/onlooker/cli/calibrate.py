@@ -14,6 +14,7 @@ from onlooker.cli.options import (
     FeaturesOption,
     ModelOption,
     PeopleOption,
+    ProviderOption,
     VerticesOption,
 )
 from onlooker.cli.output import one_line, print_row
@@ -57,6 +58,7 @@ def calibrate_command(
     people: PeopleOption = None,
     features: FeaturesOption = None,
     model: ModelOption = None,
+    provider: ProviderOption = None,
     vertices: VerticesOption = None,
     detector: DetectorOption = None,
     plot: PlotOption = Path("calibration.svg"),
@@ -77,7 +79,9 @@ def calibrate_command(
         raise typer.BadParameter(f"cannot write {plot}: {plot} is a folder")
     if not plot.absolute().parent.is_dir():
         raise typer.BadParameter(f"cannot write {plot}: make {plot.parent} first")
-    chosen = load_settings(features=features, model=model, vertices=vertices, detector=detector)
+    chosen = load_settings(
+        features=features, model=model, provider=provider, vertices=vertices, detector=detector
+    )
     finder = finder_from(chosen)
     files = _pictures_in(existing_folder(strangers, "pictures of strangers"))
     found = find_faces(_as_pictures(files), finder)

@@ -14,6 +14,7 @@ from onlooker.cli.options import (
     FeaturesOption,
     ModelOption,
     PeopleOption,
+    ProviderOption,
     VerticesOption,
 )
 from onlooker.cli.output import print_problems, print_row
@@ -42,6 +43,7 @@ def enroll(
     state: StateOption = None,
     features: FeaturesOption = None,
     model: ModelOption = None,
+    provider: ProviderOption = None,
     bandwidth: BandwidthOption = None,
     cutoff: CutoffOption = None,
     vertices: VerticesOption = None,
@@ -68,6 +70,7 @@ def enroll(
         state=state,
         features=features,
         model=model,
+        provider=provider,
         bandwidth=bandwidth,
         cutoff=cutoff,
         vertices=vertices,

@@ -42,6 +42,12 @@ ModelOption = Annotated[
         "--model", metavar="PATH|NAME", help="The embedding model; see onlooker models list."
     ),
 ]
+ProviderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--provider", metavar="NAME", help="What computes the model: cpu, cuda, ... [cpu]"
+    ),
+]
 DetectorOption = Annotated[
     DetectorName | None, typer.Option("--detector", help="Which detector finds faces. [yunet]")
 ]

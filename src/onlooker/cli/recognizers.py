@@ -33,6 +33,7 @@ def finder_from(settings: Settings, *, for_home: bool = True) -> FaceFinder:
         size=size if settings["detector"] == "yunet" or settings.was_given("size") else None,
         kind=_features(settings, _stored_learner(settings) if for_home else None),
         model=settings["model"],
+        provider=settings["provider"],
         min_size=settings["min_size"],
     )
 

@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 
 import onlooker
-from onlooker.cli.options import DetectorOption, FeaturesOption, ModelOption
+from onlooker.cli.options import DetectorOption, FeaturesOption, ModelOption, ProviderOption
 from onlooker.cli.output import requires
 from onlooker.cli.ray import experiments_on
 from onlooker.cli.recognizers import finder_from
@@ -121,6 +121,7 @@ def reproduce(
     data: DataOption = None,
     features: FeaturesOption = None,
     model: ModelOption = None,
+    provider: ProviderOption = None,
     detector: DetectorOption = None,
     json_file: JsonOption = None,
     folder: FolderOption = Path("reproduction"),
@@ -151,7 +152,7 @@ def reproduce(
         from onlooker.experiments.paper.setup import Setup
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise typer.BadParameter(f"cannot write {json_file}: make {json_file.parent} first")
-    chosen = load_settings(features=features, model=model, detector=detector)
+    chosen = load_settings(features=features, model=model, provider=provider, detector=detector)
     given: dict[str, Any] = {}
     if methods:
         given["methods"] = tuple(methods.split(","))

@@ -26,6 +26,7 @@ from onlooker.cli.options import (
     ModelOption,
     OneEachOption,
     PeopleOption,
+    ProviderOption,
     VerticesOption,
 )
 from onlooker.cli.output import (
@@ -113,6 +114,7 @@ def serve(
     state: StateOption = None,
     features: FeaturesOption = None,
     model: ModelOption = None,
+    provider: ProviderOption = None,
     bandwidth: BandwidthOption = None,
     cutoff: CutoffOption = None,
     vertices: VerticesOption = None,
@@ -143,6 +145,7 @@ def serve(
         state=state,
         features=features,
         model=model,
+        provider=provider,
         bandwidth=bandwidth,
         cutoff=cutoff,
         vertices=vertices,

@@ -90,6 +90,11 @@ ALL_SETTINGS = (
         other_variable="ONLOOKER_EMBEDDING",
     ),
     Setting(
+        "provider",
+        "cpu",
+        "What computes an embedding model: cpu, or cuda and others that onnxruntime has here.",
+    ),
+    Setting(
         "bandwidth",
         None,
         "Scale of the distance; that of the features unless given (0.19 for sface).",

@@ -29,6 +29,7 @@ from onlooker.cli.options import (
     ModelOption,
     OneEachOption,
     PeopleOption,
+    ProviderOption,
     VerticesOption,
 )
 from onlooker.cli.output import INTERRUPTED, one_line, print_left_out, print_problem, print_problems
@@ -73,6 +74,7 @@ def watch(
     state: StateOption = None,
     features: FeaturesOption = None,
     model: ModelOption = None,
+    provider: ProviderOption = None,
     bandwidth: BandwidthOption = None,
     cutoff: CutoffOption = None,
     vertices: VerticesOption = None,
@@ -98,6 +100,7 @@ def watch(
         state=state,
         features=features,
         model=model,
+        provider=provider,
         bandwidth=bandwidth,
         cutoff=cutoff,
         vertices=vertices,

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 
+CPU = "cpu"
+"""The provider that every onnxruntime has."""
 LARGEST = 2**31
 """Bytes of an ONNX file: the format itself ends there."""
 
@@ -30,7 +32,12 @@ class EmbeddingFeatures:
     """
 
     def __init__(
-        self, model: str | Path | None = None, *, threads: int = 1, cache: Path | None = None
+        self,
+        model: str | Path | None = None,
+        *,
+        provider: str = CPU,
+        threads: int = 1,
+        cache: Path | None = None,
     ) -> None:
         as_number("threads", threads, least=1, whole=True)
         self.path = find_model(model, cache)
@@ -40,7 +47,7 @@ class EmbeddingFeatures:
         std = np.array(self.recipe.std)[:, None, None]
         self._factor = (self.recipe.scale / std).astype(np.float32)
         self._offset = (np.array(self.recipe.mean)[:, None, None] / std).astype(np.float32)
-        self._session = _session(content, threads, self.path)
+        self._session = _session(content, provider, threads, self.path)
         _refuse_other_input(self._session, self.recipe, self.path)
         # A model that fails should fail now, not at the first face.
         self._output(np.full((*self.recipe.size, 3), 128, np.uint8))
@@ -96,21 +103,37 @@ def _content(path: Path) -> bytes:
     raise ModelError(f"{path} is larger than an ONNX model can be")
 
 
-def _session(content: bytes, threads: int, path: Path) -> "InferenceSession":
+def _session(content: bytes, provider: str, threads: int, path: Path) -> "InferenceSession":
     try:
         import onnxruntime
     except ImportError as error:
         raise ModelError(
             "embeddings need onnxruntime: pip install 'onlooker[embedding]'"
         ) from error
+    available = onnxruntime.get_available_providers()
+    chosen = next((each for each in available if short_name(each) == provider), None)
+    if chosen is None:
+        raise ModelError(
+            f"onnxruntime has no provider {provider!r} here; it has "
+            f"{', '.join(map(short_name, available))}"
+        )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4  # its complaints come as exceptions
     try:
-        return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(content, options, providers=[chosen])
     except Exception as error:  # onnxruntime's have no root of their own
         raise ModelError(f"{path} is not a usable ONNX model: {_first_line(error)}") from error
+
+
+def short_name(provider: str) -> str:
+    """What a user writes for one of onnxruntime's providers.
+
+    >>> short_name("CUDAExecutionProvider")
+    'cuda'
+    """
+    return provider.removesuffix("ExecutionProvider").lower()
 
 
 def _refuse_other_input(session: "InferenceSession", recipe: Recipe, path: Path) -> None:

@@ -14,7 +14,7 @@ from onlooker.core.errors import BadValue
 from onlooker.core.similarity import Cosine, Distance, Euclidean
 from onlooker.vision.alignment import CannotAlign
 from onlooker.vision.detector import Detector, Haar, YuNet
-from onlooker.vision.embedding import EmbeddingFeatures
+from onlooker.vision.embedding import CPU, EmbeddingFeatures
 from onlooker.vision.hog import HogFeatures
 from onlooker.vision.pixels import PixelFeatures
 from onlooker.vision.quality import Gate
@@ -84,6 +84,8 @@ class FaceFinder:
     kind: FeatureKind = "sface"
     model: str | None = None
     """Of the kind "embedding": a name or a file."""
+    provider: str = CPU
+    """Of the kind "embedding": what onnxruntime computes on, such as cuda."""
     min_size: float | None = None
     """Shorter side, in pixels, of the smallest face that is measured; None is the gate's own."""
     parts: FinderParts | None = None
@@ -99,7 +101,7 @@ class FaceFinder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The description travels, not what was built from it.
-        words = self.detector, self.size, self.kind, self.model, self.min_size
+        words = self.detector, self.size, self.kind, self.model, self.provider, self.min_size
         return FaceFinder, (*words, self.parts)
 
     def faces(self, pixels: Pixels) -> list[MeasuredFace]:
@@ -136,7 +138,7 @@ class FaceFinder:
             case "pixels":
                 return PixelFeatures()
             case "embedding":
-                return EmbeddingFeatures(self.model)
+                return EmbeddingFeatures(self.model, provider=self.provider)
 
     @cached_property
     def judge(self) -> Judge:
