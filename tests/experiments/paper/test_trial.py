@@ -71,10 +71,6 @@ def test_there_is_a_row_for_each_camera_with_what_was_asked_for(rows):
         assert (row.features, row.detector, row.seed, row.strangers) == ("sface", "yunet", 3, 0)
         assert (row.cutoff, row.n_g) == (1e-6, 500)
         assert row.bandwidth == DEFAULT_SCALES["sface"].bandwidth
-            1e-6,
-            DEFAULT_SCALES["sface"].bandwidth,
-            500,
-        )
         assert row.sink == pytest.approx(1e-5)
         assert row.ms_per_frame > 0
 
