@@ -20,7 +20,13 @@ from onlooker.experiments.datasets.manifest import MANIFEST, read_dataset
 from onlooker.simulation.scenarios import scenario, write_video
 
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
-COMMANDS = ("dataset", "dataset simulate", "dataset check", "dataset record")
+COMMANDS = (
+    "dataset",
+    "dataset simulate",
+    "dataset check",
+    "dataset import",
+    "dataset record",
+)
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +58,29 @@ def test_simulate_writes_what_check_reads(tmp_path):
     ]
     assert onlooker("check", "d").stdout == made.stdout
     assert "d is not an empty folder" in error_of(onlooker("simulate", "d"))
+
+
+def test_import_copies_a_folder_of_people_which_check_reads(tmp_path):
+    for name in ("ana/10.jpg", "ana/9.jpg", "ben/1.jpg"):
+        (tmp_path / "people" / name).parent.mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(tmp_path / "people" / name), np.full((8, 8, 3), 90, np.uint8))
+    made = onlooker("import", "people", "--into", "d", "--set", "mine")
+    assert made.exit_code == 0, made.output
+    assert json.loads(made.stdout) == {
+        "set": "mine", "camera": "camera1", "frames": 3, "strangers": 0,
+        "people": {"ana": 2, "ben": 1},
+    }  # fmt: skip
+    assert onlooker("check", "d").stdout == made.stdout
+    before = (tmp_path / "d" / MANIFEST).read_bytes()
+    assert "has a set 'mine' already" in error_of(
+        onlooker("import", "people", "--into", "d", "--set", "mine")
+    )
+    assert "there is no folder nothing" in error_of(onlooker("import", "nothing", "--into", "e"))
+    assert "people/ana has pictures itself" in error_of(
+        onlooker("import", "people/ana", "--into", "e")
+    )
+    assert (tmp_path / "d" / MANIFEST).read_bytes() == before
+    assert not (tmp_path / "e").exists()
 
 
 def test_check_tells_in_one_line_what_is_wrong(tmp_path):

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +25,7 @@ from onlooker.cli.recognizers import finder_from
 from onlooker.cli.settings import load_settings
 from onlooker.cli.watch import SourcesArgument
 from onlooker.core.errors import BadValue
+from onlooker.experiments.datasets.importing import import_people
 from onlooker.experiments.datasets.manifest import Dataset, read_dataset
 from onlooker.experiments.datasets.recording import ASIDE, Recorder, RecordingStopped
 from onlooker.experiments.datasets.simulated import write_simulated
@@ -35,6 +37,13 @@ PREVIEW_WIDTH = 36
 PICTURE_SIDE = 160
 """Longest side in pixels of the picture that is stored of a face."""
 STOP = "q"
+
+
+class FirstFolder(StrEnum):
+    """What the first folders of an imported folder are."""
+
+    PERSON = "person"
+    CAMERA = "camera"
 
 
 class NamePrompt:
@@ -118,6 +127,19 @@ WhoOption = Annotated[
 ]
 
 
+PeopleArgument = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="A folder of people.", show_default=False)
+]
+IntoOption = Annotated[
+    Path,
+    typer.Option("--into", metavar="DATASET", help="The dataset, new or not.", show_default=False),
+]
+LayoutOption = Annotated[
+    FirstFolder,
+    typer.Option("--first", help="What the first folders are: people, or cameras with people."),
+]
+
+
 @dataset.callback()
 def about() -> None:
     """Datasets for experiments: pictures, and a table that says who is in them.
@@ -146,6 +168,27 @@ def check(folder: FolderArgument) -> None:
     Example: onlooker dataset check recorded/
     """
     _print_rows(read_dataset(folder))
+
+
+@dataset.command("import")
+def import_folder(
+    folder: PeopleArgument,
+    into: IntoOption,
+    set_name: SetOption = "imported",
+    first: LayoutOption = FirstFolder.PERSON,
+) -> None:
+    """Copy a folder of people with their pictures into a dataset, as a set of its own.
+
+    PERSON/PICTURE and PERSON/SEQUENCE/PICTURE are understood, and PERSON/video/SEQUENCE/PICTURE as
+    VidTIMIT has it: sequences follow each other at one camera. With --first camera it is
+    CAMERA/PERSON/PICTURE, as the faces of ChokePoint. Pictures are sorted as people count, and
+    copied: the folder is not needed afterwards. A folder that is laid out otherwise is refused.
+
+    Example: onlooker dataset import VidTIMIT/ --into vidtimit/
+
+    Example: onlooker dataset import P1E_S1/ --into chokepoint/ --first camera --set P1E
+    """
+    _print_rows(read_dataset(import_people(folder, into, recording=set_name, first=first.value)))
 
 
 @dataset.command()

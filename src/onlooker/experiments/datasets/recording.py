@@ -57,7 +57,7 @@ class Appender:
 
     def first_free(self, recording: str, camera: str) -> int:
         """The number after the last frame of a camera, in the manifest or only as a file."""
-        folder = self.folder / _folder_name(recording) / _folder_name(camera)
+        folder = self.folder / folder_name(recording) / folder_name(camera)
         unlisted = [int(path.stem) for path in folder.glob("*.jpg") if path.stem.isdecimal()]
         return max([self._next.get((recording, camera), 0), *(number + 1 for number in unlisted)])
 
@@ -65,7 +65,7 @@ class Appender:
         self, recording: str, camera: str, person: str | None, frame: int, pixels: Pixels
     ) -> Path:
         """Write one frame, and its row in the manifest."""
-        path = PurePosixPath(_folder_name(recording), _folder_name(camera), f"{frame:04d}.jpg")
+        path = PurePosixPath(folder_name(recording), folder_name(camera), f"{frame:04d}.jpg")
         values = (recording, camera, person or "", str(frame), str(path))
         row = dict(zip(COLUMNS, values, strict=True))
         _, encoded = cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
@@ -120,10 +120,10 @@ def _has_other_files(folder: Path) -> bool:
     return any(path.name != ASIDE for path in folder.iterdir())
 
 
-def _folder_name(name: str) -> str:
+def folder_name(name: str) -> str:
     """A folder name that is valid everywhere, and differs for different names.
 
-    >>> _folder_name("door"), _folder_name("../door")
+    >>> folder_name("door"), folder_name("../door")
     ('door', 'door-f35fd4')
     """
     safe = re.sub(r"[^A-Za-z0-9_+-]+", "-", name).strip("-")[:40]
