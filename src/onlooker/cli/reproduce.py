@@ -52,6 +52,7 @@ class ExperimentName(StrEnum):
     QUANTIZERS = "quantizers"
     MANIFOLD = "manifold"
     CORRECTION = "correction"
+    SINGLE_FACE = "single-face"
     MERGING = "merging"
     VN = "vn"
     ALL = "all"

@@ -29,6 +29,7 @@ from onlooker.experiments.paper.trial import Trial, TrialRow, material, scores_b
 from onlooker.experiments.parallel import spread
 from onlooker.experiments.report.html import share
 from onlooker.experiments.report.section import Section
+from onlooker.experiments.single_face import single_face
 from onlooker.experiments.theory import compact, regret
 from onlooker.experiments.theory.regret_plot import draw
 from onlooker.vision.scales import DEFAULT_SCALES
@@ -289,6 +290,7 @@ EXPERIMENTS: dict[str, Callable[[Setup], tuple[Section, list[Any]]]] = {
     "quantizers": quantizers,
     "manifold": agreement,
     "correction": correction,
+    "single-face": single_face,
     "merging": merging,
     "vn": home_conditions,
 }

@@ -51,6 +51,8 @@ class Protocol:
     """The number of pictures of the crowd in the stream."""
     labeling: Labeling = "first"
     """The first faces of each person, or the most frontal of the first run, as in the paper."""
+    labels: int = LABELS
+    """How many faces of each are labeled."""
 
 
 Found = tuple[Picture, Sequence[BankedFace]]
@@ -109,7 +111,7 @@ def _labeled(first: Sequence[Found], protocol: Protocol) -> set[Picture]:
         ]
         if protocol.labeling == "frontal":
             usable.sort(key=lambda each: turned(each[1].box))
-        labeled |= {picture for picture, _ in usable[:LABELS]}
+        labeled |= {picture for picture, _ in usable[: protocol.labels]}
         if not usable:
             problems.append(f"{person} has no face to label on camera {first[0][0].camera}")
     refuse(f"set {first[0][0].set}", problems or ([] if people else ["it shows nobody by name"]))

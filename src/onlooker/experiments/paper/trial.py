@@ -46,6 +46,8 @@ class TrialRow:
     """With a detected face, labeled ones not counted."""
     ms_per_frame: float
     strangers_named: int
+    known: int = 0
+    """Frames of labeled people among them; the others show strangers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ def run(trial: Trial) -> list[TrialRow]:
             frames=score.frames,
             ms_per_frame=outcome.ms_per_frame,
             strangers_named=score.strangers_named,
+            known=score.known,
         )
         for camera, score in scores.items()
     ]
