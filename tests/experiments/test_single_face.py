@@ -100,7 +100,7 @@ def test_a_rate_that_the_frames_do_not_allow_is_said_so():
 def test_a_panel_for_each_set_with_a_line_and_a_ring_for_each_method():
     figure = roc_figure(rate_points(made_up()), 1e-6)
     (axes,) = figure.axes
-    assert [line.get_label() for line in axes.lines[::2]][:2] == [
+    assert [drawn.get_label() for drawn in axes.lines[::2]][:2] == [
         "online (ours)",
         "nearest neighbour",
     ]
