@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
+from helpers.shades import shade_finder, write_shades
 from onlooker import HeatKernel
 from onlooker.core.errors import BadValue
 from onlooker.experiments.correction import (
@@ -16,6 +17,7 @@ from onlooker.experiments.correction import (
     StreamItem,
     chosen_pair,
     corrected,
+    correction,
     correction_table,
     finding,
     made_alike,
@@ -23,6 +25,7 @@ from onlooker.experiments.correction import (
     moments_figure,
 )
 from onlooker.experiments.digits import DigitsJob
+from onlooker.experiments.paper.setup import Setup
 from onlooker.experiments.report.html import drawing
 
 KERNEL = HeatKernel(0.5, 1e-3)
@@ -142,13 +145,13 @@ def test_the_table_has_means_and_the_worst_and_best_order():
 
 def test_the_finding_says_where_the_rival_is_as_good():
     text = finding(made_up())
-    assert "names 1.000 rightly and self-training 0.100" in text
-    assert "as good in: no scenario" in text
+    assert "names 1.000 rightly, self-training 0.100, nearest 0.100; the other" in text
+    assert "As good with self-training: no scenario." in text
     late = [
         replace(row, outcome=replace(row.outcome, later=1.0)) if row.scenario == "late" else row
         for row in made_up()
     ]
-    assert "as good in: late" in finding(late)
+    assert "As good with self-training: late. As good with nearest: late." in finding(late)
 
 
 def test_a_panel_for_each_set_and_scenario():
@@ -156,6 +159,33 @@ def test_a_panel_for_each_set_and_scenario():
     assert len(figure.axes) == 2 * len(SCENARIOS)
     assert {len(axes.lines) for axes in figure.axes} == {3}
     assert drawing(figure).count("<svg") == 1
+
+
+def test_a_dataset_with_people_at_one_camera(tmp_path, monkeypatch):
+    """Two people drift away from their labels; runs of thirty frames are interleaved."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    setup = Setup(
+        data=write_shades(tmp_path, ("ana", "ben"), 75), seeds=1, cutoffs=(1e-4,), bandwidth=0.1,
+        n_g=200, finder=shade_finder(), methods=("online", "boosting", "nearest"),
+    )  # fmt: skip
+    monkeypatch.setattr("onlooker.experiments.correction.DIGITS_SHOWN", 340)
+    section, rows = correction(setup)
+    assert section.name == "correction"
+    assert {(row.set, row.method) for row in rows} == {
+        (name, method) for name in ("door", "digits") for method in ("online", "nearest")
+    }
+    for row in rows:
+        if row.set == "door" and row.method == "online" and row.scenario != "alike":
+            assert (row.outcome.later, row.outcome.other_lost) == (1, 0)
+            assert row.cutoff == 1e-4
+
+
+def test_sets_of_one_person_and_methods_that_cannot_be_corrected_are_refused(tmp_path):
+    folder = write_shades(tmp_path, ("ana",), 2)
+    with pytest.raises(BadValue, match="two named people at its first camera"):
+        correction(Setup(data=folder, finder=shade_finder()))
+    with pytest.raises(BadValue, match="corrections are compared for online, "):
+        correction(Setup(data=folder, finder=shade_finder(), methods=("boosting",)))
 
 
 def test_rows_are_plain_data():

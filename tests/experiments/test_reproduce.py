@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from onlooker.cli.reproduce import report, work
+from onlooker.cli.reproduce import report, with_strangers, work
 from onlooker.core.errors import BadValue
 from onlooker.experiments.paper import results_cache
 from onlooker.experiments.paper.methods import COMPARED
 from onlooker.experiments.paper.setup import Setup
 from onlooker.experiments.paper.trial import TrialRow
 from onlooker.experiments.reproduce import EXPERIMENTS, literal_ms
+from onlooker.vision.scales import DEFAULT_SCALES
 
+FIXED = DEFAULT_SCALES["sface"].cutoff
 COLUMNS = (
     "dataset", "set", "camera", "method", "features", "cutoff", "bandwidth", "sink", "n_g", "seed",
     "detector", "strangers", "precision", "recall", "detection_rate", "contamination", "frames",
@@ -32,7 +34,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def setup(cache):
-    small = Setup(seeds=2, frames=96, cutoffs=(1e-5, 1e-8), n_g=40)
+    small = Setup(seeds=2, frames=96, cutoffs=(1e-5, FIXED), n_g=40)
     small.prepare()
     return small
 
@@ -91,12 +93,14 @@ def test_other_code_or_another_trial_is_kept_elsewhere(setup, monkeypatch):
     assert results_cache.cache_file(one) != before
 
 
-LONG = ("merging", "quantizers", "graph-size")
+LONG = ("merging", "quantizers", "graph-size", "single-face")
+SHORT = [name for name in EXPERIMENTS if name != "correction"]
+"""Films of 96 frames show everybody once, before or after a correction: it has its own test."""
 
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(each, marks=pytest.mark.slow) if each in LONG else each for each in EXPERIMENTS],
+    [pytest.param(each, marks=pytest.mark.slow) if each in LONG else each for each in SHORT],
 )
 def test_every_result_has_the_papers_words_and_ours(setup, rows, name):
     fast = replace(setup, methods=("online", "nearest"))
@@ -115,6 +119,23 @@ def test_the_page_stands_alone(setup, rows):
     assert page.count("<svg") == 2
     assert not re.search(r'(src|href)="(?!data:|#)', page), "it must load nothing from elsewhere"
     assert json.loads(json.dumps(found)) == found
+
+
+def test_the_fixed_setting_comes_first_and_the_best_of_the_sweep_after_it(setup, rows):
+    section, _ = EXPERIMENTS["results"](setup)
+    first, best = section.tables
+    cutoff = first.header.index("cutoff")
+    assert {row[cutoff] for row in first.rows} == {f"{setup.fixed_cutoff:g}"}
+    assert {row[3] for row in first.rows} == set(COMPARED)
+    assert "precision of at least 0.995" in best.caption
+    assert section.found.index("fixed cutoff") < section.found.index("At a precision of at least")
+    page = report([section], setup)
+    assert page.index("cutoff that a user has") < page.index("<svg") < page.index("suits it best")
+
+
+def test_strangers_are_there_unless_somebody_asks_for_none(setup):
+    assert with_strangers(setup, ["results"]).strangers == len(setup.dataset.crowd) == 32
+    assert with_strangers(setup, ["compact"]).strangers == 0
 
 
 def test_the_literal_figure_costs_more_the_larger_the_graph(setup, rows):

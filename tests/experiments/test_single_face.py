@@ -1,13 +1,10 @@
 """One labeled face: the protocol, the rates, and what the report says about small numbers."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
-import cv2
-import numpy as np
 import pytest
 
-from onlooker import HeatKernel
-from onlooker.core.similarity import Euclidean
+from helpers.shades import shade_finder, write_shades
 from onlooker.experiments.paper.setup import Setup
 from onlooker.experiments.paper.trial import TrialRow
 from onlooker.experiments.report.html import drawing
@@ -21,8 +18,6 @@ from onlooker.experiments.single_face import (
     roc_figure,
     single_face,
 )
-from onlooker.vision.finder import FaceFinder, FinderParts
-from onlooker.vision.types import FaceBox
 
 TRIAL = TrialRow(
     dataset="data", set="V", camera="door", method="online", features="pixels", cutoff=1e-8,
@@ -107,48 +102,17 @@ def test_a_panel_for_each_set_with_a_line_and_a_ring_for_each_method():
     assert drawing(figure).count("<svg") == 1
 
 
-def whole_picture(pixels):
-    return (FaceBox(0, 0, pixels.shape[1], pixels.shape[0], 1.0),)
-
-
-class Shade:
-    """The mean grey level of a picture: people are told apart by it."""
-
-    tag = "shade"
-    distance = Euclidean()
-
-    def __call__(self, pixels, box):
-        return np.array([pixels.mean() / 10], np.float32)
-
-
-@dataclass(frozen=True)
-class NothingRefused:
-    """Its text is part of the cache's names, so it must be the same in every process."""
-
-    def __call__(self, pixels, box):
-        return None
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Three people of different shades, who become slowly lighter."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    lines = ["set,camera,person,frame,path"]
-    for at, person in enumerate(("ana", "ben", "eva")):
-        for frame in range(20):
-            path = f"{person}{frame}.png"
-            cv2.imwrite(str(tmp_path / path), np.full((8, 8, 3), 20 + 80 * at + frame, np.uint8))
-            lines.append(f"door,camera1,{person},{frame},{path}")
-    (tmp_path / "manifest.csv").write_text("\n".join(lines))
-    return tmp_path
+    return write_shades(tmp_path, ("ana", "ben", "eva"), 20)
 
 
 def test_one_face_of_one_person_is_labeled_and_everybody_else_is_a_stranger(folder):
     """Everybody drifts away from the one label: the learner follows, nearest neighbour does not."""
     setup = Setup(
-        data=folder, seeds=1, cutoffs=(1e-4,), bandwidth=0.1, n_g=50,
-        finder=FaceFinder(parts=FinderParts(whole_picture, Shade(), NothingRefused())),
-    )  # fmt: skip
+        data=folder, seeds=1, cutoffs=(1e-4,), bandwidth=0.1, n_g=50, finder=shade_finder()
+    )
     section, rows = single_face(setup)
     assert [each.person for each in rows if each.row.method == "online"] == ["ana", "ben", "eva"]
     for each in rows:
@@ -162,4 +126,3 @@ def test_one_face_of_one_person_is_labeled_and_everybody_else_is_a_stranger(fold
     assert max(recalls["nearest"]) < 0.5
     assert section.rows[0][:3] == ("door", "fixed", "online")
     assert asdict(rows[0])["row"]["set"] == "door"
-    assert HeatKernel(0.1, 1e-4).cutoff == setup.fixed_cutoff

@@ -8,7 +8,7 @@ import json
 import platform
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 REQUIRED = dict.fromkeys(("matplotlib", "sklearn"), "experiments")
 """The packages that the experiments need, and the extra that installs them."""
+
+MOST_STRANGERS = 400
+"""Strangers in a stream unless a number is given."""
 
 INTRODUCTION = """\
 Every result of Section 4 of Kveton, Philipose, Valko and Huang, Online Semi-Supervised Perception:
@@ -98,7 +101,10 @@ WhoOption = Annotated[
 ]
 SeedsOption = Annotated[int, typer.Option("--seeds", min=1, help="How many random seeds.")]
 StrangersOption = Annotated[
-    int, typer.Option("--strangers", min=0, help="Pictures of strangers added to each set.")
+    int | None,
+    typer.Option(
+        "--strangers", min=0, help="Pictures of strangers added to each set. [all, at most 400]"
+    ),
 ]
 LabelOption = Annotated[
     LabeledFaces, typer.Option("--label", help="Which faces of each person are labeled.")
@@ -129,7 +135,7 @@ def reproduce(
     methods: MethodsOption = None,
     seeds: SeedsOption = 3,
     cutoffs: CutoffsOption = None,
-    strangers: StrangersOption = 0,
+    strangers: StrangersOption = None,
     sets: SetsOption = None,
     people: WhoOption = None,
     label: LabelOption = LabeledFaces.FIRST,
@@ -163,7 +169,7 @@ def reproduce(
         data=data,
         finder=finder_from(chosen, for_home=False),
         seeds=seeds,
-        strangers=strangers,
+        strangers=strangers or 0,
         sets=tuple(sets.split(",")) if sets else (),
         people=tuple(people.split(",")) if people else (),
         labeling=label.value,
@@ -174,11 +180,17 @@ def reproduce(
         **given,
     )
     single = [each.value for each in ExperimentName if each is not ExperimentName.ALL]
+    names = single if name is ExperimentName.ALL else [name.value]
     with experiments_on(cluster):
-        sections, rows = work(single if name is ExperimentName.ALL else [name.value], setup)
+        if strangers is None:
+            setup = with_strangers(setup, names)
+        sections, rows = work(names, setup)
     folder.mkdir(parents=True, exist_ok=True)
     page = folder / f"{name}.html"
     page.write_text(report(sections, setup), encoding="utf-8")
+    for section in sections:
+        for file, content in section.files():
+            (folder / file).write_text(content, encoding="utf-8")
     if json_file is not None:
         json_file.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
         print(f"rows: {json_file}")
@@ -193,6 +205,15 @@ def _numbers(text: str) -> tuple[float, ...]:
     if not all(0 < value < 1 for value in values):
         raise typer.BadParameter(f"cutoffs lie between 0 and 1, got {text!r}")
     return values
+
+
+def with_strangers(setup: "Setup", names: Sequence[str]) -> "Setup":
+    """Strangers are part of every comparison of faces, unless somebody asks for none."""
+    from onlooker.experiments.reproduce import EXPERIMENTS
+
+    if not any(name in EXPERIMENTS for name in names):
+        return setup
+    return replace(setup, strangers=min(MOST_STRANGERS, len(setup.dataset.crowd)))
 
 
 def work(names: Sequence[str], setup: "Setup") -> tuple[list["Section"], list[dict[str, Any]]]:
@@ -226,6 +247,7 @@ def report(sections: list["Section"], setup: "Setup") -> str:
         "features": setup.finder.features.tag,
         "detector": f"{setup.finder.detector}, {setup.finder.size}",
         "seeds": f"0 to {setup.seeds - 1}",
+        "strangers": f"{setup.strangers} added to each set",
         "versions": f"onlooker {onlooker.__version__}, numpy {np.__version__}, scipy "
         f"{scipy.__version__}, Python {platform.python_version()}",
     }

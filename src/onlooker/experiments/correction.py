@@ -39,6 +39,8 @@ SHOWN_AGAIN = 100
 FRAMES_AFTER = 100
 LEAST_FACES = 15
 """In each half of a stream, of a person who is to be corrected."""
+AS_GOOD = 0.005
+"""A rival is as good as the learner where it answers at most this share less as wanted."""
 DIGITS_SHOWN, DIGITS_STORED = 900, 300
 Vector = NDArray[np.floating[Any]]
 
@@ -404,30 +406,32 @@ MOMENTS = {"before": "before", "at_once": "at once", "after": "100\nafter", "lat
 
 
 def finding(rows: Sequence[CorrectionRow]) -> str:
-    """The first scenario in a sentence for each set, and where the rival is as good."""
+    """For each set: the first scenario in a sentence, and where a rival is as good."""
     groups = _groups(rows)
     parts = []
     for name in dict.fromkeys(row.set for row in rows):
-        ours, theirs = (
-            {
+        later = {
+            method: {
                 scenario: mean(each.later for each in groups[name, scenario, method])
                 for scenario in SCENARIOS
-                if (name, scenario, method) in groups
             }
-            for method in ("online", "self-training")
-        )
-        if not ours or not theirs:
+            for method in dict.fromkeys(row.method for row in rows)
+        }
+        if "online" not in later:
             continue
+        ours, rivals = later.pop("online"), later
         lost = mean(each.other_lost for each in groups[name, "mistake", "online"])
+        said = [f"{method} {values['mistake']:.3f}" for method, values in rivals.items()]
         parts.append(
             f"{name}: of the later faces of somebody who was taught under another name and then "
-            f"corrected, the learner names {ours['mistake']:.3f} rightly and self-training "
-            f"{theirs['mistake']:.3f}; the other person loses {100 * lost:.1f} points of ours."
+            f"corrected, the learner names {ours['mistake']:.3f} rightly, {', '.join(said)}; the "
+            f"other person loses {100 * lost:.1f} points of ours."
         )
-        as_good = [each for each in ours if theirs[each] >= ours[each] - 0.005]
-        parts.append(f"Self-training is as good in: {', '.join(as_good) or 'no scenario'}.")
-    counted = len({row.seed for row in rows})
-    return " ".join([*parts, f"Means over {counted} orders."])
+        for method, values in rivals.items():
+            as_good = [each for each in ours if values[each] >= ours[each] - AS_GOOD]
+            parts.append(f"As good with {method}: {', '.join(as_good) or 'no scenario'}.")
+    orders = len({row.seed for row in rows})
+    return " ".join([*parts, f"Means over {orders} orders."])
 
 
 def moments_figure(rows: Sequence[CorrectionRow]) -> Figure:

@@ -1,7 +1,8 @@
 """Rows averaged over seeds: the points of the curves, and the operating points (Section 4.2).
 
-A curve is one method at one camera over its cutoffs. Methods are compared at equal precision, each
-at the cutoff that suits it best: recall at a given precision.
+A curve is one method at one camera over its cutoffs. Methods are compared twice: all at the cutoff
+that a user has without choosing, and at equal precision, each at the cutoff that suits it best.
+The second needs the truth to choose by, so it comes second.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,6 +20,10 @@ DEFAULT_PRECISION = 0.995
 HEADER = (
     "set", "camera", "features", "method", "strangers", "cutoff", "precision", "recall", "missed",
     "missed / nearest's", "contamination", "strangers named", "ms per frame", "detection rate",
+)  # fmt: skip
+FIXED_HEADER = (
+    "set", "camera", "features", "method", "strangers", "cutoff", "precision", "worst to best",
+    "recall", "worst to best", "contamination", "strangers named", "ms per frame", "detection rate",
 )  # fmt: skip
 WORDS = 4
 """The number of columns of the header that are text; the others are numbers."""
@@ -172,6 +177,72 @@ def operating_points(
             _table_row(curve[0], best_at(curve, precision), nearest) for curve in curves.values()
         ]
     return HEADER, table
+
+
+def fixed_points(
+    rows: Iterable[TrialRow], cutoff: float
+) -> tuple[tuple[str, ...], list[list[str]]]:
+    """A table of every method on every camera at one cutoff, with the worst and the best seed."""
+    points = [point for point in with_one_n_g(summarise(rows)) if point.cutoff == cutoff]
+    return FIXED_HEADER, [_fixed_row(each) for some in by_scene(points).values() for each in some]
+
+
+def _fixed_row(point: CurvePoint) -> list[str]:
+    return [
+        point.set, point.camera, point.features, point.method, str(point.strangers),
+        f"{point.cutoff:g}",
+        share(point.precision), _range(point.precision_low, point.precision_high),
+        share(point.recall), _range(point.recall_low, point.recall_high),
+        share(point.contamination), str(point.strangers_named), f"{point.ms_per_frame:.2f}",
+        share(point.detection_rate),
+    ]  # fmt: skip
+
+
+COMPARED_IN_WORDS = {
+    "online": "the learner",
+    "self-training": "self-training",
+    "nearest": "nearest neighbour",
+}
+AS_GOOD = 0.005
+"""A rival whose precision and recall are at most this much lower is called as good."""
+
+
+def at_fixed_cutoff(rows: Iterable[TrialRow], cutoff: float) -> str:
+    """Precision and recall of the learner and of its rivals at each camera, as sentences."""
+    said = []
+    points = [each for each in with_one_n_g(summarise(rows)) if each.cutoff == cutoff]
+    for scene, some in by_scene(points).items():
+        shown = {each.method: each for each in some if each.method in COMPARED_IN_WORDS}
+        text = [
+            f"{words} {share(shown[name].precision)} / {share(shown[name].recall)}"
+            f" ({shown[name].strangers_named} strangers named)"
+            for name, words in COMPARED_IN_WORDS.items()
+            if name in shown
+        ]
+        as_good = [
+            words
+            for name, words in COMPARED_IN_WORDS.items()
+            if name != "online" and name in shown and _is_as_good(shown[name], shown.get("online"))
+        ]
+        remark = f"; {' and '.join(as_good)} as good" if as_good else ""
+        said.append(f"{scene.set} {scene.camera}: {', '.join(text)}{remark}")
+    return f"Precision / recall at the fixed cutoff {cutoff:g}: " + "; ".join(said) + "."
+
+
+def _is_as_good(rival: CurvePoint, ours: CurvePoint | None) -> bool:
+    if ours is None or ours.strangers_named < rival.strangers_named:
+        return False
+    pairs = ((rival.precision, ours.precision), (rival.recall, ours.recall))
+    return all((theirs or 0.0) >= (own or 0.0) - AS_GOOD for theirs, own in pairs)
+
+
+def _range(low: float | None, high: float | None) -> str:
+    """Both ends, or a dash where there is no number.
+
+    >>> _range(0.5, 1.0), _range(None, None)
+    ('0.500 to 1.000', '–')
+    """
+    return "–" if low is None or high is None else f"{low:.3f} to {high:.3f}"
 
 
 def _table_row(

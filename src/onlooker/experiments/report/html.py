@@ -12,11 +12,13 @@ from onlooker.experiments.report.plots import STYLE
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>{title}</title>
 <style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
   color: #222; background: #fff }}
-.wide {{ overflow-x: auto }} table {{ border-collapse: collapse; margin: 1rem 0 }}
-td, th {{ padding: .25rem .8rem .25rem 0; text-align: right; white-space: nowrap }}
-th {{ border-bottom: 2px solid #222 }} :is(td, th).words {{ text-align: left }}
+.wide {{ overflow-x: auto }} @media print {{ .wide {{ overflow: visible }} }}
+table {{ border-collapse: collapse; margin: 1rem 0; font-size: .85rem }}
+td, th {{ padding: .25rem .6rem .25rem 0; text-align: right; vertical-align: bottom }}
+td {{ white-space: nowrap }} th {{ border-bottom: 2px solid #222 }}
+:is(td, th).words {{ text-align: left }}
 td.words {{ white-space: normal }} dd p {{ margin: 0 0 .6rem }}
 figure {{ margin: 1rem 0 }} svg {{ width: 100%; height: auto }}
 img {{ width: 32%; margin: 0 1% 1% 0 }} .note {{ color: #555 }}
