@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from helpers.streams import eliminated
 from onlooker import ClosestPair, HeatKernel, OnlineHarmonicLearner
-from onlooker.core import preconditioner, solver
+from onlooker.core import preconditioner, solver, walks
 from onlooker.core.preconditioner import Preconditioner
 from onlooker.core.solver import Walk, ends
 from oracle import area, walk_dense, walk_gth, walk_mpmath
@@ -361,3 +361,17 @@ def test_a_large_component_in_a_batch_answers_as_one_by_one():
     one, many = (blob_learner(seed=1, cutoff=1e-3) for _ in range(2))
     points = np.random.default_rng(9).normal(size=(20, 3))
     assert [one.observe(x) for x in points] == many.observe_many(points)
+
+
+def test_a_large_component_that_reaches_no_label_ends_nowhere_without_a_sink(monkeypatch):
+    """It ended nowhere with probability 0, and at no label either: labels of others counted."""
+    monkeypatch.setattr(walks, "LARGE", 1)
+    monkeypatch.setattr(walks, "LARGE_SHARE", 0.0)
+    learner = OnlineHarmonicLearner(HeatKernel(1.0, 0.1), sink=0.0)
+    for place in (0.0, 50.0):
+        learner.teach([place], "ana")
+        for step in range(1, 5):
+            learner.observe([place + 1.5 * step])
+    learner.drop(int(learner.vertices().ids[0]))
+    assert learner.predict([7.0]).sink == 1.0
+    assert learner.predict([57.0]).label == "ana"

@@ -38,7 +38,9 @@ def walk_from(graph: Graph, near: Neighbours, sink: float) -> LocalWalk:
     if len(members) > max(LARGE, LARGE_SHARE * graph.rows):
         v = np.zeros(graph.rows)
         v[members] = graph.multiplicity[members]
-        members, weights, exits = np.arange(graph.rows), graph.weights, graph.to_labels
+        members, weights = np.arange(graph.rows), graph.weights
+        # Labels that only others are linked to: no walk from x ends there.
+        exits = graph.to_labels * (v > 0)[:, None]
     else:
         # In order of age: sums are added up in the same order before a restart and after it.
         members = members[graph.ids[members].argsort()]
