@@ -111,6 +111,24 @@ def test_repartition_is_greedy_in_order_of_age_and_labels_come_first():
     assert learner.changes().merged == {1: 0, 3: 2}
 
 
+def test_repartition_gives_a_vertex_between_two_to_the_older():
+    learner = watching([0.0, 4.0, 2.0], budget=2, quantizer=Doubling())
+    assert learner.radius == 4.0
+    assert unlabeled(learner) == ([0.0, 4.0], [2, 1])
+    learner.observe([2.0])  # absorbed, again as near to both
+    assert unlabeled(learner) == ([0.0, 4.0], [3, 1])
+
+
+def test_repartition_gives_a_vertex_to_a_label_that_is_younger():
+    learner = watching([0.0], budget=2, quantizer=Doubling())
+    learner.teach([1.0], "ana")
+    learner.observe([10.0])
+    learner.observe([20.0])
+    assert learner.changes().doubled == (1.0, 2.0)
+    assert unlabeled(learner) == ([10.0, 20.0], [1, 1])
+    assert learner.changes().merged == {1: 2}
+
+
 def test_an_example_closer_than_the_radius_is_absorbed_by_the_nearest():
     learner = watching([0.0, 1.0, 10.0], budget=2, quantizer=Doubling())
     assert learner.radius == 2.0
@@ -149,6 +167,11 @@ def test_the_older_of_two_equally_heavy_stays():
 def test_of_equal_gaps_the_oldest_pair_is_merged():
     learner = watching([10.0, 0.0, 11.0, 1.0], budget=3, quantizer=ClosestPair())
     assert unlabeled(learner) == ([10.0, 0.0, 1.0], [2, 1, 1])
+
+
+def test_of_equal_gaps_at_one_vertex_the_older_neighbour_is_merged():
+    learner = watching([0.0, 1.0, -1.0], budget=2, quantizer=ClosestPair())
+    assert unlabeled(learner) == ([0.0, -1.0], [2, 1])
 
 
 def test_a_label_takes_in_what_is_closest_to_it():
