@@ -19,6 +19,8 @@ from onlooker.experiments.report.html import share
 from onlooker.experiments.report.section import Section
 from onlooker.vision.scales import DEFAULT_SCALES
 
+CROWD = "crowd"
+"""Still pictures of strangers, which belong to no camera and no condition."""
 COMPARED = ("online", "nearest", "self-training")
 
 
@@ -95,7 +97,7 @@ def rows_by_condition(trial: Trial) -> list[ConditionRow]:
     for step, names in zip(steps, outcome.names, strict=True):
         if step.labeled:
             continue
-        count = counts[step.condition]
+        count = counts[(step.condition or "none") if step.staged else CROWD]
         if step.person is None:
             count["stranger_frames"] += bool(step.faces)
             count["strangers_named"] += any(names)
@@ -105,7 +107,7 @@ def rows_by_condition(trial: Trial) -> list[ConditionRow]:
     reasons: dict[str, Counter[str]] = defaultdict(Counter)
     for picture, faces in recording:
         if picture.person and faces and faces[0].refusal:
-            reasons[picture.condition][faces[0].refusal.partition(":")[0]] += 1
+            reasons[picture.condition or "none"][faces[0].refusal.partition(":")[0]] += 1
     return [
         ConditionRow(
             dataset=name,
@@ -116,7 +118,7 @@ def rows_by_condition(trial: Trial) -> list[ConditionRow]:
             bandwidth=trial.kernel.bandwidth,
             n_g=trial.n_g,
             seed=trial.protocol.seed,
-            condition=condition or "none",
+            condition=condition,
             frames=count["frames"],
             undetected=count["undetected"],
             refused=count["refused"],
