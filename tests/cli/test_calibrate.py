@@ -55,7 +55,13 @@ def test_the_choice_is_json_and_the_trade_off_is_drawn(pictures, home):
     result = calibrate(pictures / "strangers", "--rate", "0.2", "--vertices", "20")
     assert result.exit_code == 0, result.output
     chosen = json.loads(result.stdout)
-    assert list(chosen) == ["bandwidth", "cutoff", "rate", "asked_rate", "strangers", "plot"]
+    assert " ".join(chosen) == (
+        "bandwidth cutoff rate asked_rate cliff margin chains strangers plot"
+    )
+    assert chosen["margin"] == chosen["cutoff"] / chosen["cliff"] >= 20
+    for row in chosen["chains"]:
+        assert 0 <= row["direct"] <= row["named"] <= 1
+    assert f"the cliff is at cutoff {chosen['cliff']:.2g}" in result.stderr
     assert chosen["strangers"] == STRANGERS
     assert chosen["asked_rate"] == 0.2
     assert 0 <= chosen["rate"] <= 0.2
@@ -99,9 +105,11 @@ def test_people_by_name_are_drawn_too(pictures, home, found):
 def test_the_settings_decide_what_the_options_leave_open(pictures, home, found):
     shutil.copytree(found, home / "cache" / "onlooker" / "faces")
     (home / "onlooker.toml").write_text("vertices = 1\n")
-    one = json.loads(calibrate(pictures / "strangers", "--rate", "0.2").stdout)
-    many = json.loads(calibrate(pictures / "strangers", "--rate", "0.2", "--vertices", 500).stdout)
-    assert one["cutoff"] < many["cutoff"]
+    one = calibrate(pictures / "strangers", "--rate", "0.02")
+    many = calibrate(pictures / "strangers", "--rate", "0.02", "--vertices", 500)
+    assert one.exit_code == many.exit_code == 0
+    assert "warning: so few strangers" not in one.stderr
+    assert "warning: so few strangers" in many.stderr, "one pair is near to many, of so many faces"
 
 
 @pytest.mark.parametrize(

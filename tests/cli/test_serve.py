@@ -59,6 +59,15 @@ def taught(service):
     return {name: labels.count(name) for name in labels}
 
 
+def test_a_kernel_beyond_the_cliff_is_warned_of(tmp_path, capsys):
+    words = "may be named through chains of other strangers"
+    for cutoff, count in ((1e-30, 1), (None, 1), (0.001, 0)):  # None: what the home has
+        folder = tmp_path / ("near" if cutoff == 0.001 else "far")
+        chosen = load_settings(home=str(folder), cutoff=cutoff)
+        with opened_service(folder, chosen, [], Alerts(*NOBODY_TOLD)):
+            assert capsys.readouterr().err.count(words) == count
+
+
 # ---- the folder of people
 
 

@@ -303,6 +303,21 @@ def test_a_missing_source_is_reported_and_no_home_is_made(pictures, tmp_path):
     assert not (tmp_path / "h").exists()
 
 
+def test_a_kernel_beyond_the_cliff_is_warned_of(pictures):
+    """Also when it is the home's own; one line, and the run goes on."""
+    watched = ("watch", pictures / "frames", "--people", pictures / "people")
+    words = "may be named through chains of other strangers"
+    for arguments in (("--home", "far", "--cutoff", "1e-30"), ("--home", "far")):
+        result = onlooker(*watched, *arguments)
+        assert result.exit_code == 0
+        (line,) = (line for line in result.stderr.splitlines() if words in line)
+        assert "cutoff 1e-30" in line
+        assert "use a new home with bandwidth" in line
+    strict = onlooker(*watched, "--home", "near", "--cutoff", "0.001")
+    assert strict.exit_code == 0
+    assert words not in strict.stderr
+
+
 def test_a_home_in_use_is_one_line(pictures):
     rows(onlooker("enroll", "--people", pictures / "people", "--home", "h"))
     with opened():

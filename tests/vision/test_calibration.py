@@ -1,6 +1,7 @@
 """Bandwidth and cutoff from strangers: the paper's rule, and a rate that is used."""
 
 from math import exp, log, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlooker.core.errors import BadValue, BadVector
+from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.similarity import (
     Cosine,
     Euclidean,
@@ -15,8 +17,22 @@ from onlooker.core.similarity import (
     squared_distances,
     squared_distances_of_all,
 )
-from onlooker.vision.calibration import ALIKE, PAIRS_ALIKE, calibrate, rounded
+from onlooker.experiments.datasets.facebank import find_faces
+from onlooker.experiments.datasets.manifest import Picture
+from onlooker.vision.calibration import (
+    ALIKE,
+    CLIFF,
+    MARGIN,
+    PAIRS_ALIKE,
+    PEOPLE,
+    calibrate,
+    rounded,
+    simulated_chains,
+)
+from onlooker.vision.finder import FaceFinder
 from onlooker.vision.pixels import LightCorrected, psi
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 seeds = st.integers(0, 2**32)
 rates = st.floats(1e-6, 0.5)
@@ -104,13 +120,114 @@ def test_the_rate_is_kept_for_strangers_who_were_not_there(rate, vertices):
     rng = np.random.default_rng(17)
     crowd, others = rng.normal(size=(1000, 4)), rng.normal(size=(3000, 4))
     chosen = calibrate(crowd, Euclidean(), rate=rate, vertices=vertices)
-    assert chosen.rate > 0.5 * rate, "the strangers are enough for this rate"
+    last = np.flatnonzero(chosen.rates <= rate)[-1]  # the choice itself may be stricter: the cliff
+    assert chosen.rates[last] > 0.5 * rate, "the strangers are enough for this rate"
+    assert reach_of(chosen) <= chosen.reaches[last]
     shares = []
     for _ in range(40):
         used = rng.normal(size=(vertices, 4))
         squared = ((others[:, None] - used) ** 2).sum(axis=2)
-        shares.append((squared < reach_of(chosen) ** 2).any(axis=1).mean())
-    assert np.mean(shares) == pytest.approx(chosen.rate, rel=0.25)
+        shares.append((squared < chosen.reaches[last] ** 2).any(axis=1).mean())
+    assert np.mean(shares) == pytest.approx(chosen.rates[last], rel=0.25)
+
+
+# ---- chains and the cliff
+
+
+def share_named(gaps, reach, vertices, order):
+    """One run, literally: who comes near to a player, or to somebody stored, is named."""
+    stored, named = list(order[:PEOPLE]), 0
+    for one in order[PEOPLE:]:
+        if any(gaps[one][other] < reach for other in stored):
+            named += 1
+            if len(stored) < PEOPLE + vertices:
+                stored.append(one)
+    return named / (len(order) - PEOPLE)
+
+
+@settings(max_examples=25)
+@given(seeds, st.integers(1, 60), st.floats(0.2, 4.0))
+def test_the_chains_are_those_of_running_it_literally(seed, vertices, reach):
+    gaps = distances(crowd_of(seed, count=40, length=3))
+    listed, rng = np.argsort(gaps.sum(axis=1)), np.random.default_rng(0)
+    orders = [rng.permutation(listed) for _ in range(6)]
+    found = simulated_chains(gaps, np.array([reach]), vertices, draws=6)
+    shares = [share_named(gaps, reach, vertices, order) for order in orders]
+    assert found.named[0] == pytest.approx(np.mean(shares))
+    near = [(gaps[order[PEOPLE:]][:, order[:PEOPLE]] < reach).any(axis=1).mean() for order in orders]
+    assert found.direct[0] == pytest.approx(np.mean(near))
+    assert found.direct[0] <= found.named[0] + 1e-12
+
+
+def test_the_choice_keeps_its_margin_to_the_cliff():
+    """However large the rate: with 0.5 the rate alone would be far beyond the cliff."""
+    chosen = calibrate(crowd_of(0, count=600), Euclidean(), rate=0.5)
+    assert MARGIN <= chosen.margin < 1.11 * MARGIN, "rounded to two digits, to the careful side"
+    at_cliff, _ = chosen.chains.shares_at(chosen.reach_at(chosen.cliff))
+    assert at_cliff > CLIFF
+    stricter = chosen.chains.reaches < chosen.chains.cliff
+    assert (chosen.chains.named[stricter] <= CLIFF).all()
+    strict = calibrate(crowd_of(0, count=600), Euclidean(), rate=1e-4)
+    assert strict.cliff == chosen.cliff
+    assert strict.margin > 1.11 * MARGIN, "here the rate decides"
+
+
+def test_more_strangers_have_an_earlier_cliff():
+    crowd = crowd_of(3, count=1200, length=4)
+    few, many = (calibrate(crowd[:count], Euclidean()).chains.cliff for count in (300, 1200))
+    assert many < few
+
+
+@pytest.mark.parametrize("factor", [2, 1, 0.5])
+def test_the_share_named_by_a_learner_is_the_one_predicted(factor):
+    """From one half of the strangers to the other, whom a real learner sees after real people.
+
+    Strangers come in families of look-alikes; the people are others, taught five faces each.
+    """
+    rng = np.random.default_rng(5)
+    families = rng.normal(size=(60, 12))
+    crowd = families[rng.integers(60, size=1600)] + 0.55 * rng.normal(size=(1600, 12))
+    chosen = calibrate(crowd[:800], Euclidean(), vertices=200)
+    kernel = HeatKernel(chosen.bandwidth, factor * chosen.cliff)
+    shares = []
+    for _ in range(12):
+        learner = OnlineHarmonicLearner(kernel, max_vertices=200)
+        people = families[rng.integers(60, size=PEOPLE)] + 0.55 * rng.normal(size=(PEOPLE, 12))
+        for name, person in enumerate(people):
+            for _ in range(5):
+                learner.teach(person + 0.02 * rng.normal(size=12), str(name))
+        answers = learner.observe_many(rng.permutation(crowd[800:]))
+        shares.append(np.mean([answer.label is not None for answer in answers]))
+    predicted, _ = chosen.chains.shares_at(kernel.reach)
+    assert predicted / 3 < np.mean(shares) < 3 * predicted
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (SHARED / "manifest.csv").exists(), reason="the shared frames are absent")
+def test_the_share_of_real_strangers_named_is_the_one_predicted():
+    """The same with photographs and SFace, the known people being strangers of the other half."""
+    finder = FaceFinder(kind="sface")
+    files = sorted((SHARED / "strangers").rglob("*.jpg"))
+    pictures = [Picture("strangers", "", None, at, file) for at, file in enumerate(files)]
+    found = [faces[0].vector for faces in find_faces(pictures, finder) if faces]
+    rows = np.array([vector for vector in found if vector is not None])
+    rng, distance = np.random.default_rng(0), finder.features.distance
+    rows = rng.permutation(np.delete(rows, calibrate(rows, distance).doubles, axis=0))
+    half = len(rows) // 2
+    chosen = calibrate(rows[:half], distance)
+    for factor in (3, 1, 1 / 3):
+        kernel = HeatKernel(chosen.bandwidth, factor * chosen.cliff, distance)
+        shares = []
+        for _ in range(20):
+            learner = OnlineHarmonicLearner(kernel)
+            order = rng.permutation(rows[half:])
+            for name, row in enumerate(order[:PEOPLE]):
+                learner.teach(row, str(name))
+            answers = learner.observe_many(order[PEOPLE:])
+            shares.append(np.mean([answer.label is not None for answer in answers]))
+        predicted, _ = chosen.chains.shares_at(kernel.reach)
+        print(f"cutoff {kernel.cutoff:.2g}: {predicted:.5f}, measured {np.mean(shares):.5f}")
+        assert predicted / 3 < np.mean(shares) < 3 * predicted
 
 
 # ---- what must not matter
@@ -202,12 +319,14 @@ def test_mostly_the_same_picture_still_counts_the_others():
 
 
 def test_a_cutoff_too_small_for_a_number_stays_one():
-    """Many pairs of look-alikes, and a rate for which reach is far beyond them."""
+    """A few pairs of look-alikes, and a rate and a cliff that are far beyond them."""
     rng = np.random.default_rng(0)
     crowd = rng.normal(size=(200, 8))
-    crowd[100:] = crowd[:100] + rng.normal(0, 0.04, size=(100, 8))
+    crowd[190:] = crowd[:10] + rng.normal(0, 0.04, size=(10, 8))
     chosen = calibrate(crowd, Euclidean(), rate=0.49, vertices=1)
-    assert len(chosen.doubles) < 50
+    assert len(chosen.doubles) < 5
+    assert chosen.cliff is None
+    assert chosen.margin is None
     assert 0 < chosen.cutoff < 1e-100
     assert chosen.rate <= 0.49
     HeatKernel(chosen.bandwidth, chosen.cutoff)

@@ -27,11 +27,13 @@ from onlooker.experiments.datasets.facebank import BankedFace, find_faces
 from onlooker.experiments.datasets.manifest import Picture
 from onlooker.recognition.enrolment import people_in
 from onlooker.video.image_files import SUFFIXES
-from onlooker.vision.calibration import Calibration, calibrate
+from onlooker.vision.calibration import CLIFF, Calibration, calibrate
 from onlooker.vision.finder import FaceFinder
 
 MAX_PICTURES = 5000
 """Pictures of strangers that are used, because all pairs of them are compared."""
+AROUND = (20, 5, 2, 1, 1 / 2, 1 / 5)
+"""Cutoffs at which the chains are reported, as multiples of the cliff."""
 
 StrangersArgument = Annotated[
     Path,
@@ -66,7 +68,9 @@ def calibrate_command(
     """Choose bandwidth and cutoff so that strangers stay strangers, and plot the trade-off.
 
     The rate is the share of strangers that come close enough to be named by a learner that stores
-    as many faces as it may. With --people, a folder of pictures by name, the plot also shows how
+    as many faces as it may. A stranger who is named is stored too, and the next one may be close to
+    that: beyond some cutoff, the cliff, such chains reach nearly everybody. The chosen cutoff is at
+    least 20 times that of the cliff. Both hold for as many strangers as you give. With --people, a folder of pictures by name, the plot also shows how
     many pairs of the same person the cutoff links.
 
     Example: onlooker calibrate strangers/ --rate 0.001 --features embedding --model sface
@@ -151,6 +155,9 @@ def _print_result(
         cutoff=found.cutoff,
         rate=found.rate,
         asked_rate=rate,
+        cliff=found.cliff,
+        margin=found.margin,
+        chains=_chains(found),
         strangers=found.strangers,
         plot=str(plot),
     )
@@ -165,6 +172,7 @@ def _print_result(
         text.append(
             f"warning: so few strangers say nothing about a rate below {found.least_rate:.2g}"
         )
+    text += _about_chains(found)
     text.append(
         "the closest pairs; if a pair shows one person, remove one picture and calibrate again:"
     )
@@ -174,3 +182,31 @@ def _print_result(
     ]
     text.append(f"plot: {plot}")
     print("\n".join(text), file=sys.stderr)
+
+
+def _chains(found: Calibration) -> list[dict[str, float]]:
+    """The shares named at some cutoffs around the cliff; none where there is no cliff."""
+    if found.cliff is None:
+        return []
+    rows = []
+    for cutoff in (found.cliff * factor for factor in AROUND if found.cliff * factor < 1):
+        named, direct = found.chains.shares_at(found.reach_at(cutoff))
+        rows.append({"cutoff": cutoff, "named": named, "direct": direct})
+    return rows
+
+
+def _about_chains(found: Calibration) -> list[str]:
+    """The cliff in words."""
+    if found.cliff is None or found.margin is None:
+        return [f"chains of these {found.strangers} strangers reach nobody, with any cutoff"]
+    return [
+        f"the cliff is at cutoff {found.cliff:.2g}: beyond it, more than {CLIFF:.0%} of strangers "
+        f"are named, most of them through chains of others; the cutoff above is {found.margin:.0f} "
+        "times that",
+        f"shares named when {found.strangers} strangers come by (more of them would chain earlier):",
+        *(
+            f"  cutoff {row['cutoff']:.2g}: {row['named']:.2g}, {row['direct']:.2g} of them without "
+            "a chain"
+            for row in _chains(found)
+        ),
+    ]

@@ -20,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from onlooker.cli.homes import warn_of_chains
 from onlooker.cli.options import NameArgument
 from onlooker.cli.output import (
     print_left_out,
@@ -87,6 +88,7 @@ def up(config: ConfigOption = DEFAULT_CONFIG, address: AddressOption = None) -> 
     Example: onlooker cluster up --config cluster.toml
     """
     found = _read_config("cluster up", config)
+    warn_of_chains(found.finder.kind, found.learner_config.kernel)
     with requires_ray("cluster up"):
         if address is None:
             print("onlooker: starting Ray on this machine", file=sys.stderr)

@@ -12,18 +12,20 @@ from typing import Annotated
 
 import typer
 
-from onlooker.cli.output import print_problems
+from onlooker.cli.output import print_problem, print_problems
 from onlooker.cli.recognizers import PeopleFaces, new_learner
 from onlooker.cli.settings import Settings, load_settings
 from onlooker.core.errors import BadValue, Incompatible
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Vertices
+from onlooker.core.similarity import HeatKernel
 from onlooker.home import transfer
 from onlooker.home.home import FaceToTeach, Home
 from onlooker.home.reopen import is_home, learner_like, reopen
 from onlooker.recognition.pipeline import deferred_signals
 from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import FaceFinder, face_distances
+from onlooker.vision.scales import FeatureKind, Scale, safer_scale
 
 HomeOption = Annotated[
     Path | None,
@@ -114,6 +116,17 @@ def _refuse_mismatch(
                 f"{where} {name} {value:g}, {settings.origins[name]} says {settings[name]:g}; "
                 f"leave it out, or choose another --{key}"
             )
+
+
+def warn_of_chains(kind: FeatureKind, kernel: HeatKernel) -> None:
+    """One line on stderr where the kernel in force is too near to the cliff, or beyond it."""
+    safe = safer_scale(kind, Scale(kernel.bandwidth, kernel.cutoff))
+    if safe is not None:
+        print_problem(
+            f"warning: with bandwidth {kernel.bandwidth:g} and cutoff {kernel.cutoff:g}, strangers "
+            "may be named through chains of other strangers; use a new home with bandwidth "
+            f"{safe.bandwidth:g} and cutoff {safe.cutoff:.2g} or more (see `onlooker calibrate`)"
+        )
 
 
 # ---- teaching

@@ -17,7 +17,13 @@ import typer
 
 from onlooker.cli.alerts import Alerts
 from onlooker.cli.cluster import sites_of
-from onlooker.cli.homes import NewHomeOption, StateOption, open_or_create, teach_once
+from onlooker.cli.homes import (
+    NewHomeOption,
+    StateOption,
+    open_or_create,
+    teach_once,
+    warn_of_chains,
+)
 from onlooker.cli.options import (
     BandwidthOption,
     CutoffOption,
@@ -231,6 +237,7 @@ def opened_service(
         opened = open_or_create(chosen, finder)
         try:
             print_left_out(teach_once(opened, people))
+            warn_of_chains(finder.kind, opened.learner.kernel)
             alerts.begin(opened.taught.identity)
         except BaseException:
             opened.close()

@@ -20,6 +20,7 @@ from onlooker.cli.homes import (
     open_or_create,
     read_state,
     teach_once,
+    warn_of_chains,
 )
 from onlooker.cli.options import (
     BandwidthOption,
@@ -159,6 +160,7 @@ def _learn(
     ):
         print_left_out(teach_once(home, people))
         _refuse_nobody(home.learner)
+        warn_of_chains(finder.kind, home.learner.kernel)
         recognizer = FaceRecognizer(home, finder, one_each=chosen["one_each"], strangers=book)
         expiry = _Expiry(home, book)
         with _display() as show:

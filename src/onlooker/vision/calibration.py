@@ -1,17 +1,27 @@
 """Bandwidth and cutoff from faces of strangers: how near may two faces of different people be?
 
+Two rules give a cutoff, and the stricter one decides.
+
 The bandwidth follows the paper, which chose sigma = 0.025 because the similarity of different
 people is then at most 1e-6 (Section 2.2): we take the sigma at which all but one pair of strangers
 in 6,000 stay below that. It is the paper's value again for its pixels.
 
-The cutoff follows from a given rate: the chance that a stranger lies within reach of at least one
+The first cutoff follows from a given rate: the chance that a stranger lies within reach of at least one
 of the vertices of a full learner. If a share p of all strangers lies within reach of somebody, one
 of n vertices is near with probability 1 - (1 - p)^n, and the rate is the mean of that over all
 strangers. It is a cautious number: all vertices count as different people.
+
+The second keeps a distance from the cliff. A stranger who is named becomes a vertex, and the next
+one may be near to that: beyond some cutoff such chains reach nearly everybody. What the learner
+does is played on the distances alone: some strangers play the known people, the others come by once
+each in random order, and whoever is near to somebody accepted before is accepted too. The cliff is
+the strictest cutoff at which more than one stranger in a hundred is accepted, and the chosen cutoff
+is at least MARGIN times as large. The estimate is that of as many strangers as are given: more of
+them are denser, and their chains are longer.
 """
 
 from dataclasses import dataclass
-from math import exp, floor, log, log10, sqrt
+from math import exp, floor, inf, log, log10, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +45,21 @@ CLOSEST = 5
 LEAST_CUTOFF = 1e-300
 """The smallest that the settings accept."""
 
+PEOPLE = 5
+"""Strangers who play the known people when chains are simulated."""
+DRAWS = 40
+"""Simulations, each with other players and another order; the seed is fixed."""
+CLIFF = 0.01
+"""Share of strangers accepted beyond which chains are out of control."""
+CHAIN_CURVE = 120
+"""Reaches at which chains are simulated, up to that of CLIFF of all pairs: there the players alone
+accept about PEOPLE times as many strangers, so the cliff lies before."""
+SAFE = 4
+"""A cutoff below this many times the cliff's is not safe: a video shows a person from more sides
+than a photograph. Videos came near to 1.6 to 4.5 times as many strangers as one picture did."""
+MARGIN = 5 * SAFE
+"""The chosen cutoff, in cliffs: five times looser is still safe."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
@@ -54,10 +79,50 @@ class Calibration:
     reaches: Floats
     rates: Floats
     """The trade-off: a rate for each reach."""
+    chains: "Chains"
+
+    @property
+    def cliff(self) -> float | None:
+        """The strictest cutoff beyond which chains are out of control; None if no cutoff is."""
+        found = self.cutoff_at(self.chains.cliff)
+        return found if found >= LEAST_CUTOFF else None
+
+    @property
+    def margin(self) -> float | None:
+        """How many times larger than the cliff the chosen cutoff is."""
+        return None if self.cliff is None else self.cutoff / self.cliff
+
+    def reach_at(self, cutoff: float) -> float:
+        """The distance at a similarity."""
+        return self.bandwidth * sqrt(-2 * log(cutoff))
 
     def cutoff_at(self, reach: float) -> float:
         """The similarity at a distance."""
         return exp(-0.5 * (reach / self.bandwidth) ** 2)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chains:
+    """What chains of strangers do at each reach, the mean over simulations."""
+
+    reaches: Floats
+    named: Floats
+    """The share of strangers accepted."""
+    direct: Floats
+    """The part of them near to a player itself; the rest is near to other strangers only."""
+
+    @property
+    def cliff(self) -> float:
+        """The smallest reach at which too many are accepted; infinite if there is none."""
+        beyond = np.flatnonzero(self.named > CLIFF)
+        return float(self.reaches[beyond[0]]) if len(beyond) else inf
+
+    def shares_at(self, reach: float) -> tuple[float, float]:
+        """`named` and `direct` at any reach: straight lines between those simulated."""
+        return (
+            float(np.interp(reach, self.reaches, self.named)),
+            float(np.interp(reach, self.reaches, self.direct)),
+        )
 
 
 def calibrate(
@@ -92,7 +157,10 @@ def calibrate(
     reaches = pairs[places] * (1 - 1e-9)  # from just below the nearest pair on
     rates = _rates(near, reaches, vertices)
     reach = float(reaches[np.flatnonzero(rates <= rate)[-1]])
-    cutoff = rounded(max(exp(-0.5 * (reach / bandwidth) ** 2), LEAST_CUTOFF), down=False)
+    rare = np.unique(np.geomspace(1, FEWEST + CLIFF * len(pairs), CHAIN_CURVE).astype(int)) - 1
+    chains = simulated_chains(gaps, pairs[rare] * (1 - 1e-9), vertices)
+    by_rate, by_cliff = (exp(-0.5 * (gap / bandwidth) ** 2) for gap in (reach, chains.cliff))
+    cutoff = rounded(max(by_rate, MARGIN * by_cliff, LEAST_CUTOFF), down=False)
     if cutoff >= 1:
         raise BadValue("some strangers are all but equal; are they different people?")
     reached = np.array([bandwidth * sqrt(-2 * log(cutoff))])
@@ -109,7 +177,45 @@ def calibrate(
         ),
         reaches,
         rates,
+        chains,
     )
+
+
+def simulated_chains(gaps: Floats, reaches: Floats, vertices: int, draws: int = DRAWS) -> Chains:
+    """Which share of strangers is accepted, from the distances of all pairs, at each reach.
+
+    One pass gives all reaches: somebody is accepted as soon as the reach exceeds the widest gap of
+    the best chain to a player through those who came before. Once the learner is full (`vertices`
+    were accepted), whoever is accepted adds nothing to the chains.
+
+    >>> line = np.arange(40.0)[:, None]     # one next to the other
+    >>> found = simulated_chains(abs(line - line.T), np.array([0.5, 1.5, 40.0]), vertices=500)
+    >>> found.direct.round(1), found.named.round(1)
+    (array([0. , 0.2, 1. ]), array([0. , 0.4, 1. ]))
+    """
+    rng = np.random.default_rng(0)
+    listed = np.argsort(gaps.sum(axis=1))  # so that their given order does not matter
+    named, direct = np.zeros(len(reaches)), np.zeros(len(reaches))
+    for _ in range(draws):
+        order = rng.permutation(listed)
+        players, passers = order[:PEOPLE], order[PEOPLE:]
+        widest: Floats = gaps[players].min(axis=0)
+        own = np.sort(widest[passers])
+        needed = np.empty(len(passers))
+        for at, one in enumerate(passers):
+            needed[at] = widest[one]
+            np.minimum(widest, np.maximum(gaps[one], widest[one]), out=widest)
+        counts = np.searchsorted(np.sort(needed), reaches)
+        for column in np.flatnonzero(counts > vertices):
+            stored = np.flatnonzero(needed < reaches[column])[:vertices]
+            closest: Floats = gaps[players].min(axis=0)
+            for one in passers[stored]:
+                np.minimum(closest, gaps[one], out=closest)
+            later = closest[passers[stored[-1] + 1 :]] < reaches[column]
+            counts[column] = vertices + later.sum()
+        named += counts / len(passers)
+        direct += np.searchsorted(own, reaches) / len(passers)
+    return Chains(reaches, named / draws, direct / draws)
 
 
 def _doubles(squared: Floats) -> Slots:

@@ -1,8 +1,8 @@
 """The style of all figures, and the two figures that are no part of the reproduction.
 
 `save_figure` draws the accuracy of the digits experiment along the stream and against the budget.
-`save_trade_off` draws a calibration: the strangers that a cutoff accepts, and the pairs of faces of
-one person that it links.
+`save_trade_off` draws a calibration: the strangers that a cutoff accepts, those that it names
+through chains, and the pairs of faces of one person that it links.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ LINES = {
     "LabelSpreading": (0, (5, 2, 1, 2)),
 }
 GREY = "#4D4D4D"
-STRANGERS, FRIENDS = "#D55E00", "#0072B2"
+STRANGERS, FRIENDS, CHAINED = "#D55E00", "#0072B2", "#7B3294"
 Label = tuple[float, str, str]
 """Height, text and colour."""
 
@@ -164,28 +164,51 @@ def _label_ends(axes: Axes, labels: Sequence[Label]) -> None:
 def save_trade_off(path: Path, chosen: Calibration, friends: Floats | None = None) -> None:
     """Draw a calibration; `friends` are distances between faces of the same person, if known."""
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(5.4, 3.2), layout="constrained")
+        figure = Figure(figsize=(6.0, 3.6), layout="constrained")
         axes = figure.add_subplot()
         cutoffs = np.array([chosen.cutoff_at(float(reach)) for reach in chosen.reaches])
         # Above 0.99 the curve is flat; a cutoff of 0 has underflowed.
         shown = (chosen.rates > 0) & (chosen.rates < 0.99) & (cutoffs > 0)
         axes.loglog(
-            cutoffs[shown], chosen.rates[shown], color=STRANGERS, lw=1.6, label="strangers accepted"
+            cutoffs[shown], chosen.rates[shown], color=STRANGERS, lw=1.6, label="near a stored face"
         )
+        _draw_chains(axes, chosen)
         axes.axvline(chosen.cutoff, color=GREY, lw=0.8, ls=(0, (4, 2)))
         rate = f"{chosen.rate:.2g} of strangers" if chosen.rate else "no stranger"
-        axes.annotate(
-            f"cutoff {chosen.cutoff:g}:\n{rate}", xy=(chosen.cutoff, 0.03),
-            xycoords=("data", "axes fraction"), xytext=(5, 0), textcoords="offset points",
-        )  # fmt: skip
+        _write_beside(axes, chosen.cutoff, 0.03, f"cutoff {chosen.cutoff:g}:\n{rate}", GREY)
         if friends is not None and len(friends):
             _draw_friends(axes.twinx(), chosen, cutoffs[shown], friends)
         axes.set_xlim(float(cutoffs[shown].max()) * 2, float(cutoffs[shown].min()))
         axes.set_xlabel(f"cutoff (bandwidth {chosen.bandwidth:g}); looser to the right")
-        axes.set_ylabel("share of strangers near a stored face", color=STRANGERS)
+        axes.set_ylabel("share of strangers")
+        axes.legend(loc="lower right", frameon=False)
         axes.set_title(f"{chosen.strangers} strangers")
         date = {"Date": None} if path.suffix == ".svg" else {}
         figure.savefig(path, dpi=200, metadata=date)
+
+
+def _draw_chains(axes: Axes, chosen: Calibration) -> None:
+    """The share named through chains, the cliff, and the margin that the choice keeps."""
+    cutoffs = np.array([chosen.cutoff_at(float(reach)) for reach in chosen.chains.reaches])
+    shown = (chosen.chains.named > 0) & (cutoffs > 0)
+    axes.plot(
+        cutoffs[shown], chosen.chains.named[shown], color=CHAINED, lw=1.6, ls=(0, (6, 1, 1, 1)),
+        label="named, with chains",
+    )  # fmt: skip
+    if chosen.cliff is None or chosen.margin is None:
+        return
+    axes.axvspan(chosen.cutoff, chosen.cliff, color=CHAINED, alpha=0.08, lw=0)
+    axes.axvline(chosen.cliff, color=CHAINED, lw=0.8)
+    text = f"cliff {chosen.cliff:.2g};\nmargin {chosen.margin:.0f} times"
+    _write_beside(axes, chosen.cliff, 0.22, text, CHAINED)
+
+
+def _write_beside(axes: Axes, cutoff: float, height: float, text: str, colour: str) -> None:
+    """Text to the right of a vertical line."""
+    axes.annotate(
+        text, xy=(cutoff, height), xycoords=("data", "axes fraction"), xytext=(5, 0),
+        textcoords="offset points", color=colour,
+    )  # fmt: skip
 
 
 def _draw_friends(
