@@ -154,7 +154,9 @@ def test_the_chains_are_those_of_running_it_literally(seed, vertices, reach):
     found = simulated_chains(gaps, np.array([reach]), vertices, draws=6)
     shares = [share_named(gaps, reach, vertices, order) for order in orders]
     assert found.named[0] == pytest.approx(np.mean(shares))
-    near = [(gaps[order[PEOPLE:]][:, order[:PEOPLE]] < reach).any(axis=1).mean() for order in orders]
+    near = [
+        (gaps[order[PEOPLE:]][:, order[:PEOPLE]] < reach).any(axis=1).mean() for order in orders
+    ]
     assert found.direct[0] == pytest.approx(np.mean(near))
     assert found.direct[0] <= found.named[0] + 1e-12
 

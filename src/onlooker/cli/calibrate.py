@@ -70,8 +70,9 @@ def calibrate_command(
     The rate is the share of strangers that come close enough to be named by a learner that stores
     as many faces as it may. A stranger who is named is stored too, and the next one may be close to
     that: beyond some cutoff, the cliff, such chains reach nearly everybody. The chosen cutoff is at
-    least 20 times that of the cliff. Both hold for as many strangers as you give. With --people, a folder of pictures by name, the plot also shows how
-    many pairs of the same person the cutoff links.
+    least 20 times that of the cliff. Both hold for as many strangers as you give. With --people, a
+    folder of pictures by name, the plot also shows how many pairs of the same person the cutoff
+    links.
 
     Example: onlooker calibrate strangers/ --rate 0.001 --features embedding --model sface
     """
@@ -203,10 +204,9 @@ def _about_chains(found: Calibration) -> list[str]:
         f"the cliff is at cutoff {found.cliff:.2g}: beyond it, more than {CLIFF:.0%} of strangers "
         f"are named, most of them through chains of others; the cutoff above is {found.margin:.0f} "
         "times that",
-        f"shares named when {found.strangers} strangers come by (more of them would chain earlier):",
+        f"shares named when {found.strangers} strangers come by (more would chain earlier):",
         *(
-            f"  cutoff {row['cutoff']:.2g}: {row['named']:.2g}, {row['direct']:.2g} of them without "
-            "a chain"
+            f"  cutoff {row['cutoff']:.2g}: {row['named']:.2g}, without chains {row['direct']:.2g}"
             for row in _chains(found)
         ),
     ]

@@ -1,15 +1,13 @@
 """Bandwidth and cutoff from faces of strangers: how near may two faces of different people be?
 
-Two rules give a cutoff, and the stricter one decides.
-
 The bandwidth follows the paper, which chose sigma = 0.025 because the similarity of different
 people is then at most 1e-6 (Section 2.2): we take the sigma at which all but one pair of strangers
 in 6,000 stay below that. It is the paper's value again for its pixels.
 
-The first cutoff follows from a given rate: the chance that a stranger lies within reach of at least one
-of the vertices of a full learner. If a share p of all strangers lies within reach of somebody, one
-of n vertices is near with probability 1 - (1 - p)^n, and the rate is the mean of that over all
-strangers. It is a cautious number: all vertices count as different people.
+Two rules give a cutoff, and the stricter one decides. The first follows from a given rate: the
+chance that a stranger lies within reach of at least one of the vertices of a full learner. If a
+share p of all strangers lies within reach of somebody, one of n vertices is near with probability
+1 - (1 - p)^n, and the rate is the mean of that over all strangers. It is a cautious number: all vertices count as different people.
 
 The second keeps a distance from the cliff. A stranger who is named becomes a vertex, and the next
 one may be near to that: beyond some cutoff such chains reach nearly everybody. What the learner

@@ -39,8 +39,9 @@ DEFAULT_SCALES: dict[FeatureKind, Scale] = {
 }
 """The paper's sigma for pixels (Section 2.2); for an embedding, distances of unit vectors.
 
-SFace: `onlooker calibrate strangers/ --features sface`, GENKI-4K (4,000 pictures of different people,
-3,605 strangers after the gate and without duplicates): the rate of 0.001 decides, 28 times the cliff.
+SFace: `onlooker calibrate strangers/ --features sface` on GENKI-4K (4,000 pictures of different
+people; 3,605 strangers after the gate and without duplicates). The rate of 0.001 decides; it is 28
+times the cliff.
 """
 
 CLIFFS: dict[FeatureKind, Scale] = {
@@ -50,8 +51,8 @@ CLIFFS: dict[FeatureKind, Scale] = {
 """Beyond these, chains name more than 1 % of strangers (see `onlooker.vision.calibration`).
 
 From `onlooker calibrate` with the same 3,605 strangers. SFace: 0.02 % are named at five times the
-cliff's cutoff, 33 % at a fifth. Pixels (`--features pixels`; it chooses 0.025 and 6.5e-5): 0.1 % and
-3.4 %; the paper's 1e-8 is beyond.
+cliff's cutoff, 33 % at a fifth. Pixels (`--features pixels`; it chooses 0.025 and 6.5e-5): 0.1 %
+and 3.4 %; the paper's 1e-8 is beyond.
 """
 
 
