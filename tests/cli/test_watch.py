@@ -310,9 +310,9 @@ def test_a_kernel_beyond_the_cliff_is_warned_of(pictures):
     for arguments in (("--home", "far", "--cutoff", "1e-30"), ("--home", "far")):
         result = onlooker(*watched, *arguments)
         assert result.exit_code == 0
-        (line,) = (line for line in result.stderr.splitlines() if words in line)
-        assert "cutoff 1e-30" in line
-        assert "use a new home with bandwidth" in line
+        (warning,) = (text for text in result.stderr.splitlines() if words in text)
+        assert "cutoff 1e-30" in warning
+        assert "use a new home with bandwidth" in warning
     strict = onlooker(*watched, "--home", "near", "--cutoff", "0.001")
     assert strict.exit_code == 0
     assert words not in strict.stderr

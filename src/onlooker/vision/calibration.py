@@ -7,7 +7,8 @@ in 6,000 stay below that. It is the paper's value again for its pixels.
 Two rules give a cutoff, and the stricter one decides. The first follows from a given rate: the
 chance that a stranger lies within reach of at least one of the vertices of a full learner. If a
 share p of all strangers lies within reach of somebody, one of n vertices is near with probability
-1 - (1 - p)^n, and the rate is the mean of that over all strangers. It is a cautious number: all vertices count as different people.
+1 - (1 - p)^n, and the rate is the mean of that over all strangers. It is a cautious number: all
+vertices count as different people.
 
 The second keeps a distance from the cliff. A stranger who is named becomes a vertex, and the next
 one may be near to that: beyond some cutoff such chains reach nearly everybody. What the learner
