@@ -159,6 +159,10 @@ def test_a_panel_for_each_set_and_scenario():
     assert len(figure.axes) == 2 * len(SCENARIOS)
     assert {len(axes.lines) for axes in figure.axes} == {3}
     assert drawing(figure).count("<svg") == 1
+    for axes, scenario in zip(figure.axes, SCENARIOS.values(), strict=False):
+        title = axes.get_title(loc="left")
+        assert title.replace("\n", " ") == scenario.title
+        assert max(map(len, title.splitlines())) < 19  # the width of a panel
 
 
 def test_a_dataset_with_people_at_one_camera(tmp_path, monkeypatch):

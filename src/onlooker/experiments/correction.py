@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from statistics import mean
+from textwrap import fill
 from typing import Any, Literal, Protocol
 
 import matplotlib
@@ -442,9 +443,11 @@ def moments_figure(rows: Sequence[CorrectionRow]) -> Figure:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 0.7 + 1.5 * len(sets)), layout="constrained")
         panels = figure.subplots(len(sets), len(SCENARIOS), sharey=True, squeeze=False)
+        for axes, scenario in zip(panels[0], SCENARIOS.values(), strict=True):
+            axes.set_title(fill(scenario.title, 17), fontsize=7)
         for row, name in zip(panels, sets, strict=True):
             row[0].set_ylabel(f"{name}\nanswered as wanted", fontsize=7)
-            for axes, (key, scenario) in zip(row, SCENARIOS.items(), strict=True):
+            for axes, key in zip(row, SCENARIOS, strict=True):
                 for method in methods:
                     group = groups.get((name, key, method), [])
                     if not group:
@@ -462,8 +465,6 @@ def moments_figure(rows: Sequence[CorrectionRow]) -> Figure:
                     )  # fmt: skip
                 axes.set_xticks(range(len(MOMENTS)), MOMENTS.values(), fontsize=5.5)
                 axes.set_ylim(-0.04, 1.04)
-                if row is panels[0]:
-                    axes.set_title(scenario.title.replace(", ", ",\n"), fontsize=7)
         lines, names = panels[0][0].get_legend_handles_labels()
         figure.legend(lines, names, loc="outside lower center", ncols=5, frameon=False, fontsize=7)
         figure.draw_without_rendering()
