@@ -15,17 +15,16 @@ from rich.progress import track
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.core.similarity import Distance
+from onlooker.evaluation import Score
 from onlooker.recognition.pipeline import run
 from onlooker.recognition.recognizer import FaceRecognizer
 from onlooker.recognition.sinks import Sink
-from onlooker.simulation.filming import Truth
 from onlooker.video.sources import frames_from
-from onlooker.vision.detector import YuNet
+from onlooker.vision.detector import Detector
 from onlooker.vision.finder import FaceFinder, FinderParts
-from onlooker.vision.pixels import PixelFeatures
-from onlooker.vision.quality import Gate
+from onlooker.vision.scales import DEFAULT_SCALES
 from onlooker.vision.tracking import Tracker
-from onlooker.vision.types import Frame
+from onlooker.vision.types import Frame, Sighting
 
 LABELS = 4
 """Faces of each person that are labeled, where the truth is known."""
@@ -45,34 +44,76 @@ class Bench:
     video: Path
     fill: int
     frames: int
-    detect: YuNet = field(default_factory=lambda: YuNet(320))
-    features: PixelFeatures = field(default_factory=PixelFeatures)
+    finder: FaceFinder = field(default_factory=FaceFinder)
 
     def learner(self, vertices: int) -> OnlineHarmonicLearner:
         """One that knows nobody."""
-        kernel = HeatKernel(0.025, 1e-8, self.features.distance)
-        return OnlineHarmonicLearner(kernel, max_vertices=vertices, features=self.features.tag)
+        features = self.finder.features
+        kernel = HeatKernel(*DEFAULT_SCALES[self.finder.kind], features.distance)
+        return OnlineHarmonicLearner(kernel, max_vertices=vertices, features=features.tag)
 
-    def recognizer(self, learner: OnlineHarmonicLearner) -> FaceRecognizer:
+    def recognizer(
+        self, learner: OnlineHarmonicLearner, *, every_face: bool = False
+    ) -> FaceRecognizer:
         """Around a learner, not timed."""
-        return FaceRecognizer(
-            learner, FaceFinder(parts=FinderParts(self.detect, self.features, Gate()))
-        )
+        return FaceRecognizer(learner, self.finder, every_face=every_face)
 
-    def watch_the_beginning(self, learner: OnlineHarmonicLearner, truths: Sequence[Truth]) -> None:
+    def watch_the_beginning(
+        self, learner: OnlineHarmonicLearner, people: Sequence[str | None]
+    ) -> None:
         """Fill the learner; where the truth is known, it labels the first faces of each person."""
         recognizer = self.recognizer(learner)
-        taught: Counter[str] = Counter()
         with frames_from(self.video) as frames:
             first = islice(frames, self.fill)
             shown = track(first, "filling", self.fill, console=Console(stderr=True))
-            for index, frame in enumerate(shown):
-                person = truths[index].person if truths else None
-                if person and taught[person] < LABELS and (boxes := self.detect(frame.pixels)):
+            for _ in self._watch(shown, [recognizer], people):
+                pass
+
+    def compare_names(
+        self, learner: OnlineHarmonicLearner, people: Sequence[str | None]
+    ) -> dict[str, Any]:
+        """The names of tracks, with every face measured and without, over the whole video."""
+        both = [
+            self.recognizer(copy.deepcopy(learner), every_face=every_face)
+            for every_face in (True, False)
+        ]
+        scores, equal, measured = (Score(), Score()), [], []
+        with frames_from(self.video) as frames:
+            count = self.fill + self.frames
+            shown = track(islice(frames, count), "naming", count, console=Console(stderr=True))
+            for person, (every, new) in self._watch(shown, both, people):
+                equal.append([seen.name for seen in every] == [seen.name for seen in new])
+                measured += [seen.measured for seen in new]
+                if people and new:  # the largest face is the person's
+                    scores[0].count([every[0].name], person)
+                    scores[1].count([new[0].name], person)
+        result: dict[str, Any] = {
+            "frames": len(equal),
+            "faces": len(measured),
+            "measured_share": sum(measured) / max(1, len(measured)),
+            "equal_share": sum(equal) / max(1, len(equal)),
+        }
+        if people:
+            for name, score in zip(("every_face", "new_faces"), scores, strict=True):
+                result[name] = {"precision": score.precision, "recall": score.recall}
+        return result
+
+    def _watch(
+        self,
+        frames: Iterable[Frame],
+        recognizers: Sequence[FaceRecognizer],
+        people: Sequence[str | None],
+    ) -> Iterator[tuple[str | None, list[list[Sighting]]]]:
+        """Who is in each frame that is not labeled, and what each recognizer says."""
+        taught: Counter[str] = Counter()
+        for index, frame in enumerate(frames):
+            person = people[index] if people else None
+            if person and taught[person] < LABELS and (boxes := self.finder.detect(frame.pixels)):
+                for recognizer in recognizers:
                     recognizer.teach(frame.pixels, boxes[0], person)
-                    taught[person] += 1
-                else:
-                    recognizer.see(frame)
+                taught[person] += 1
+            else:
+                yield person, [recognizer.see(frame) for recognizer in recognizers]
 
     @contextmanager
     def after_the_beginning(self) -> Iterator[Iterator[Frame]]:
@@ -86,8 +127,11 @@ class Bench:
         """Of each timed frame, whether a learner learns from it."""
         recognizer = self.recognizer(copy.deepcopy(filled))
         with self.after_the_beginning() as frames:
-            answers = [[seen.answer for seen in recognizer.see(frame)] for frame in frames]
-        return [any(answer and answer.label for answer in several) for several in answers]
+            sightings = [recognizer.see(frame) for frame in frames]
+        return [
+            any(seen.measured and seen.answer and seen.answer.label for seen in several)
+            for several in sightings
+        ]
 
 
 class Decoding:
@@ -102,7 +146,7 @@ class Decoding:
 class Detection:
     """Frames are made, and faces found."""
 
-    detect: YuNet
+    detect: Detector
 
     def __call__(self, frames: Iterable[Frame]) -> None:
         for frame in frames:
@@ -113,19 +157,30 @@ class Everything:
     """From frames to sightings, with a copy of the learner; `spent` has the processor's seconds."""
 
     def __init__(
-        self, bench: Bench, filled: OnlineHarmonicLearner, sinks: Sequence[Sink] = ()
+        self,
+        bench: Bench,
+        filled: OnlineHarmonicLearner,
+        sinks: Sequence[Sink] = (),
+        *,
+        every_face: bool = False,
     ) -> None:
         self.spent: Counter[str] = Counter()
         learner, tracker = copy.deepcopy(filled), Tracker()
         learner.observe = self._timed("learner", learner.observe)
         tracker.follow = self._timed("tracks", tracker.follow)
-        features = self._timed("features", bench.features)
+        finder = bench.finder
+        features = self._timed("features", finder.features)
         parts = FinderParts(
-            detect=self._timed("detect", bench.detect),
-            features=_TimedFeatures(bench.features.tag, bench.features.distance, features),
-            judge=self._timed("gate", Gate()),
+            detect=self._timed("detect", finder.detect),
+            features=_TimedFeatures(finder.features.tag, finder.features.distance, features),
+            judge=self._timed("gate", finder.judge),
         )
-        self._recognizer = FaceRecognizer(learner, FaceFinder(parts=parts), tracker=tracker)
+        self._recognizer = FaceRecognizer(
+            learner,
+            FaceFinder(kind=finder.kind, parts=parts),
+            tracker=tracker,
+            every_face=every_face,
+        )
         self._sinks = sinks
 
     def __call__(self, frames: Iterable[Frame]) -> None:

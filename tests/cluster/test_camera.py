@@ -9,6 +9,8 @@ from helpers.services import scene
 from onlooker.cluster.camera import CameraLoop
 from onlooker.cluster.config import CameraConfig, Config, SiteConfig
 from onlooker.cluster.site import LocalSite, Site
+from onlooker.vision.finder import FaceFinder, FinderParts
+from onlooker.vision.measuring import EVERY
 
 
 @pytest.fixture
@@ -49,6 +51,21 @@ def test_a_recording_becomes_vectors_and_is_delivered_once(tmp_path, recording):
         assert again.faces == first.faces
         assert again.sent.acknowledged == 0
         assert site.call("report").last_numbers == {"door": first.faces}
+
+
+def test_a_face_that_stays_as_it_is_is_sent_when_it_comes_and_every_so_many_frames(tmp_path):
+    folder, frames = tmp_path / "door", EVERY + 3
+    folder.mkdir()
+    for number in range(frames):
+        cv2.imwrite(str(folder / f"{number:02}.png"), scene(1))
+    config = Config(tmp_path, (SiteConfig("north", tmp_path / "north"),))
+    parts = FinderParts(config.finder.detect, config.finder.features, config.finder.judge)
+    sent = []
+    with LocalSite(lambda: Site("north", tmp_path / "north", config.learner_config)) as site:
+        for kind in ("sface", "pixels"):  # costly, cheap
+            camera, finder = CameraConfig(kind, str(folder)), FaceFinder(kind=kind, parts=parts)
+            sent.append(until_ended(CameraLoop(camera, finder, lambda: site)).faces)
+    assert sent == [2, frames]
 
 
 @pytest.mark.parametrize("source", ["no such folder", "ftp://10.0.0.5/1"])

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import av
 import numpy as np
@@ -28,7 +29,7 @@ from onlooker.vision.types import FaceBox, Frame, Refusal, Sighting
 
 KEYS = (
     *("time", "camera", "frame", "track", "box", "name", "label"),
-    *("confidence", "scores", "sink", "quality"),
+    *("confidence", "scores", "sink", "quality", "measured"),
 )
 ODD_NAMES = [
     "ana",
@@ -91,7 +92,17 @@ def test_each_sighting_is_a_line_with_the_same_keys():
         "scores": {"ana": 0.9},
         "sink": pytest.approx(0.1),
         "quality": None,
+        "measured": True,
     }
+
+
+def test_a_face_that_was_not_measured_is_marked_and_has_the_last_answer(tmp_path):
+    again = replace(named(), measured=False)
+    record = written([again])[0]
+    assert (record["measured"], record["label"], record["confidence"]) == (False, "ana", 0.9)
+    with CsvFile(tmp_path / "seen.csv") as sink:
+        sink(frame(7), [again, named()])
+    assert [row["measured"] for row in rows(tmp_path / "seen.csv")] == ["False", "True"]
 
 
 def test_what_was_not_asked_is_null():

@@ -37,7 +37,7 @@ def test_a_page_looks_as_sure_as_the_learner_is(track, answer, refusal, state):
 def test_the_live_view_says_of_a_face_what_recognize_says():
     sightings = (
         Sighting("door", 7, 0.5, 1, BOX, "\ud800 ana", said("\ud800 ana", 0.75)),
-        Sighting("door", 7, 0.5, 2, BOX, None, None, BLURRED),
+        Sighting("door", 7, 0.5, 2, BOX, None, None, BLURRED, measured=False),
     )
     result = FrameResult("door", 7, 0.5, sightings, (3, None), (None, 2), 40, StageSeconds(1, 2, 3))
     message = json.loads(result.message())
@@ -49,6 +49,7 @@ def test_the_live_view_says_of_a_face_what_recognize_says():
         "learned": 40,
         "seconds": {"detect": 1, "features": 2, "learn": 3},
     }
+    assert (ana["measured"], poor["measured"]) == (True, False)
     assert (ana["track"], ana["state"], ana["vertex"], ana["card"]) == (1, "known", 3, None)
     assert (poor["track"], poor["state"], poor["vertex"], poor["card"]) == (2, "poor", None, 2)
     for face, seen in zip((ana, poor), sightings, strict=True):

@@ -12,6 +12,8 @@ from onlooker.core.errors import OnlookerError
 from onlooker.video.addresses import Kind, addresses_of
 from onlooker.video.sources import FrameCounts, FrameStream, frames_from
 from onlooker.vision.finder import FaceFinder
+from onlooker.vision.measuring import measure_new
+from onlooker.vision.tracking import Tracker
 
 END_WITHIN = 120.0
 """Seconds for the last faces to be acknowledged."""
@@ -31,15 +33,16 @@ class RemoteCameraStatus:
     counts: FrameCounts
     sent: SenderCounts
     faces: int
-    """Good enough to be sent."""
+    """Measured and good enough: these are sent."""
     ended: bool
     problem: str = ""
 
 
 class CameraLoop:
-    """Reads a camera in a thread and sends the vector of every good face.
+    """Reads a camera in a thread and sends the vector of every good face that is measured.
 
-    A recording that was interrupted goes on where the site's knowledge of it ends: the same file
+    Where measuring is costly, a face that looks as before is not measured (`measure_new`). A
+    recording that was interrupted goes on where the site's knowledge of it ends: the same file
     gives the same faces under the same numbers, and those before are left out.
     """
 
@@ -98,12 +101,14 @@ class CameraLoop:
         self._sender.abandon()
 
     def _watch(self) -> None:
-        known = self._sender.wait_until_connected() - 1
+        known, tracker = self._sender.wait_until_connected() - 1, Tracker()
         source = f"{self._camera.name}={self._camera.source}"
         with frames_from(source, retry_first=self._live) as stream:
             self._stream, self._problem = stream, ""
             for frame in stream:
-                for face in self._finder.faces(frame.pixels):
+                boxes = self._finder.detect(frame.pixels)
+                for track in tracker.follow(frame.camera, frame.index, boxes):
+                    face = measure_new(self._finder, frame, track)
                     if face.vector is None:
                         continue
                     self._faces += 1

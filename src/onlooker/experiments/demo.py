@@ -137,7 +137,8 @@ class Comparison:
         learner = OnlineHarmonicLearner(kernel, max_vertices=VERTICES, features=whole.features.tag)
         self.kind: FeatureKind = kind
         self.kernel = kernel
-        self.recognizer = FaceRecognizer(learner, FaceFinder(kind=kind, parts=parts))
+        finder = FaceFinder(kind=kind, parts=parts)
+        self.recognizer = FaceRecognizer(learner, finder, every_face=True)  # rivals get every face
         self.nearest = NearestNeighbour(kernel)
         self.self_training = SelfTraining(kernel, max_examples=VERTICES)
         self.taught: Counter[str] = Counter()

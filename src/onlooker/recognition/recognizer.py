@@ -1,6 +1,6 @@
 """Frames in, sightings out: the recognizer of Section 2.2 around the online learner.
 
-    pixels -> boxes -> gate -> vectors -> observe -> tracks -> sightings
+    pixels -> boxes -> tracks -> gate -> vectors -> observe -> votes -> sightings
 
 `watch` runs it around a learner, `serve` around a home, where every face that is learned is an
 event on the disk. Both get the same names for the same frames.
@@ -19,7 +19,8 @@ from onlooker.core.records import Prediction
 from onlooker.home.home import Home
 from onlooker.recognition.enrolment import FACES_PER_VIDEO, Enrolment, people_in
 from onlooker.vision.finder import FaceFinder
-from onlooker.vision.tracking import Tracker
+from onlooker.vision.measuring import measure_new
+from onlooker.vision.tracking import Track, Tracker
 from onlooker.vision.types import FaceBox, Frame, MeasuredFace, Pixels, Sighting, Vector
 
 VOTES = 15
@@ -50,9 +51,9 @@ class Recognition:
     face: MeasuredFace
     sighting: Sighting
     vertex: int | None
-    """The vertex of the home that stands for the face, if it was learned."""
+    """The vertex of the home that stands for the face, if it was measured and learned."""
     card: int | None
-    """The card of the stranger it went to."""
+    """The card of the stranger it went to, if it was measured."""
 
 
 class RecognizedFrame(NamedTuple):
@@ -75,9 +76,19 @@ class _TrackNames:
     """What a track was called: by the learner in its latest sightings, and to the home."""
 
     votes: deque[str | None] = field(default_factory=lambda: deque(maxlen=VOTES))
-    """None, nobody known, is a vote, too."""
+    """None, nobody known, is a vote, too. A face that was not measured, because it looked as before,
+    votes as the one that was measured last."""
+    answer: Prediction | None = None
+    """What the learner said of the face that was measured last."""
     announced: str | None = None
     """So that the home records each name of a track once."""
+
+    def vote(self, answer: Prediction | None) -> str | None:
+        """The track's name after one more answer; a refused face has none, and does not vote."""
+        if answer is not None:
+            self.votes.append(answer.label)
+            self.answer = answer
+        return majority(self.votes)
 
 
 class FaceRecognizer:
@@ -86,6 +97,10 @@ class FaceRecognizer:
     With `one_each`, two faces in one frame are two people: of two that get the same name only the
     surer one has it, and the other is neither named nor learned. `strangers` is given every good
     face that a home does not know.
+
+    Where measuring a face is costly, it is measured when something is new (`measure_new`), and as
+    long as the learner calls it by another name than its track has. In between the track keeps its
+    name, and nothing is learned. `every_face` measures every face of every frame.
     """
 
     def __init__(
@@ -96,6 +111,7 @@ class FaceRecognizer:
         tracker: Tracker | None = None,
         one_each: bool = False,
         strangers: Strangers | None = None,
+        every_face: bool = False,
     ) -> None:
         self._knowledge = learner
         self._home = learner if isinstance(learner, Home) else None
@@ -104,7 +120,7 @@ class FaceRecognizer:
                 f"this learner was built with features {self.learner.features!r}, the recognizer "
                 f"makes {finder.features.tag!r}; start a new learner or change the features"
             )
-        self.finder, self.one_each = finder, one_each
+        self.finder, self.one_each, self._every_face = finder, one_each, every_face
         self._tracker, self._strangers = tracker or Tracker(), strangers
         self._names: OrderedDict[tuple[str, int], _TrackNames] = OrderedDict()
 
@@ -124,26 +140,32 @@ class FaceRecognizer:
         began = time.perf_counter()
         boxes = self.finder.detect(frame.pixels)
         detected = time.perf_counter()
-        faces = [self.finder.measure(frame.pixels, box) for box in boxes]
+        tracks, every = self._tracker.follow(frame.camera, frame.index, boxes), self._every_face
+        faces = [measure_new(self.finder, frame, track, every_face=every) for track in tracks]
         measured = time.perf_counter()
-        answers = self._answers(frame, faces, learn=learn)
+        answers = self._answers(frame, tracks, faces, learn=learn)
         learned = time.perf_counter()
-        tracks = self._tracker.follow(frame.camera, frame.index, boxes)
         found = []
         for track, face, (prediction, vertex, card) in zip(tracks, faces, answers, strict=True):
             names = self._names_of(frame.camera, track.number)
-            if prediction is not None:
-                names.votes.append(prediction.label)
+            name = names.vote(prediction)
+            if prediction is not None and prediction.label != name:
+                track.look = None  # they disagree: measured again, until they do not
             where = frame.camera, frame.index, frame.time, track.number, face.box
-            sighting = Sighting(*where, majority(names.votes), prediction, face.refusal)
+            sighting = Sighting(*where, name, prediction, face.refusal, face.measured)
             self._announce(sighting, names)
             found.append(Recognition(face, sighting, vertex, card))
         return RecognizedFrame(found, detected - began, measured - detected, learned - measured)
 
     def clear_votes(self) -> None:
-        """The learner was corrected or taught: what it said before does not count any more."""
+        """The learner was corrected or taught: what it said before does not count any more.
+
+        Every face is measured in the next frame, so names follow at once.
+        """
+        self._tracker.forget_looks()
         for names in self._names.values():
             names.votes.clear()
+            names.answer = None
 
     def forget(self, name: str) -> None:
         """Remember of no track that it was announced by this name."""
@@ -162,6 +184,7 @@ class FaceRecognizer:
     def teach(self, pixels: Pixels, box: FaceBox, name: str) -> None:
         """Label one face that was seen."""
         self._knowledge.teach(self.finder.features(pixels, box), name)
+        self.clear_votes()
 
     def enrol(
         self,
@@ -197,19 +220,32 @@ class FaceRecognizer:
             for face in faces:
                 taught.teach(face.vector, name)
         self._knowledge.merge(taught)
+        self.clear_votes()
         return {name: len(faces) for name, faces in examples.items()}
 
     # ---- one frame
 
     def _answers(
-        self, frame: Frame, faces: Sequence[MeasuredFace], *, learn: bool
+        self,
+        frame: Frame,
+        tracks: Sequence[Track],
+        faces: Sequence[MeasuredFace],
+        *,
+        learn: bool,
     ) -> list[_Answer]:
-        """What the learner says of each face; nothing of one that was refused."""
-        losers = self._losers(faces) if self.one_each else {}
+        """What the learner says of each face, or said before; nothing of one that was refused."""
+        before = [
+            None if face.measured else self._names_of(frame.camera, track.number).answer
+            for track, face in zip(tracks, faces, strict=True)
+        ]
+        losers = self._losers(faces, before) if self.one_each else {}
         answers = []
         for at, face in enumerate(faces):
-            if face.vector is None or at in losers:
-                answers.append(_Answer(losers.get(at)))
+            if at in losers:
+                tracks[at].look = None  # it gets its name back when the other face has gone
+                answers.append(_Answer(losers[at]))
+            elif face.vector is None:
+                answers.append(_Answer(before[at]))
             elif learn:
                 answers.append(self._observe(frame, face, face.vector))
             else:
@@ -231,13 +267,16 @@ class FaceRecognizer:
             )
         return _Answer(prediction, vertex, card)
 
-    def _losers(self, faces: Sequence[MeasuredFace]) -> dict[int, Prediction]:
+    def _losers(
+        self, faces: Sequence[MeasuredFace], before: Sequence[Prediction | None]
+    ) -> dict[int, Prediction]:
         """The faces whose name a surer face of the same frame has (or an earlier, on a tie)."""
-        guesses = {
-            at: self._knowledge.predict(face.vector)
-            for at, face in enumerate(faces)
-            if face.vector is not None
-        }
+        guesses: dict[int, Prediction] = {}
+        for at, (face, answer) in enumerate(zip(faces, before, strict=True)):
+            if face.vector is not None:
+                guesses[at] = self._knowledge.predict(face.vector)
+            elif answer is not None:
+                guesses[at] = answer
         best: dict[str, tuple[float, int]] = {}
         for at, guess in guesses.items():
             if guess.label is not None:

@@ -34,7 +34,10 @@ class Sink(Protocol):
 def as_record(sighting: Sighting) -> dict[str, Any]:
     """A sighting as JSON has it; what is unknown or not a finite number is null.
 
-    `name` is that of the track, `label` what the learner says of this face alone.
+    `name` is that of the track, `label` what the learner says of this face alone, with its
+    `confidence`, `scores` and `sink`. Where `measured` is false the face looked as before and was
+    not measured in this frame: these four are the answer to the face of the track that was
+    measured last.
 
     >>> from onlooker.vision.types import FaceBox, Refusal
     >>> dark = Refusal("too dark", 17.0, 40.0)
@@ -60,6 +63,7 @@ def as_record(sighting: Sighting) -> dict[str, Any]:
             "value": _finite(refusal.value),
             "threshold": _finite(refusal.threshold),
         },
+        "measured": sighting.measured,
     }
 
 
@@ -73,7 +77,7 @@ class JsonLines:
     >>> from onlooker.vision.types import FaceBox
     >>> with JsonLines(sys.stdout) as write:
     ...     write(None, [Sighting("door", 7, 0.28, 3, FaceBox(1, 2, 30, 40), "zoë", None)])
-    {"time": 0.28, "camera": "door", ... "name": "zo\\u00eb", "label": null, ... "quality": null}
+    {"time": 0.28, "camera": "door", ... "name": "zo\\u00eb", "label": null, ... "measured": true}
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -103,7 +107,7 @@ class CsvFile:
 
     COLUMNS = (
         *("time", "camera", "frame", "track", "left", "top", "width", "height", "name", "label"),
-        *("confidence", "scores", "sink", "reason", "value", "threshold"),
+        *("confidence", "scores", "sink", "reason", "value", "threshold", "measured"),
     )
 
     def __init__(self, path: str | Path) -> None:

@@ -18,7 +18,7 @@ from onlooker.vision.embedding import CPU, EmbeddingFeatures
 from onlooker.vision.hog import HogFeatures
 from onlooker.vision.pixels import PixelFeatures
 from onlooker.vision.quality import Gate
-from onlooker.vision.scales import FEATURE_KINDS, FeatureKind
+from onlooker.vision.scales import COSTLY_FEATURES, FEATURE_KINDS, FeatureKind
 from onlooker.vision.sface import SFaceFeatures
 from onlooker.vision.types import FaceBox, MeasuredFace, Pixels, Refusal, Vector
 
@@ -117,6 +117,11 @@ class FaceFinder:
             return MeasuredFace(pixels, box, None, self.features(pixels, box))
         except CannotAlign as error:
             return MeasuredFace(pixels, box, error.refusal, None)
+
+    @property
+    def costly(self) -> bool:
+        """Whether measuring takes longer than finding; ready parts are described by `kind` too."""
+        return self.kind in COSTLY_FEATURES
 
     @cached_property
     def detect(self) -> Detector:

@@ -13,6 +13,9 @@ FeatureKind = Literal["sface", "hog", "pixels", "embedding"]
 """SFace, the default; HOG and pixels, where there is no model; the paper's pixels; any other
 embedding model."""
 FEATURE_KINDS: tuple[FeatureKind, ...] = ("sface", "hog", "pixels", "embedding")
+COSTLY_FEATURES: tuple[FeatureKind, ...] = ("sface", "embedding")
+"""A network for each face, several times the work of the detection. In a video these are measured
+only where something is new (`vision/measuring.py`)."""
 
 
 class Scale(NamedTuple):

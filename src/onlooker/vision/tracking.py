@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from onlooker.vision.types import FaceBox
+from onlooker.vision.types import FaceBox, Pixels
 
 
 def overlap(a: FaceBox, b: FaceBox) -> float:
@@ -20,6 +21,14 @@ def overlap(a: FaceBox, b: FaceBox) -> float:
     return both / (a.area + b.area - both)
 
 
+class LastLook(NamedTuple):
+    """What a face looked like when it was last measured."""
+
+    frame: int
+    pixels: Pixels
+    """Small and grey."""
+
+
 @dataclass(slots=True)
 class Track:
     """One face followed through consecutive frames of one camera."""
@@ -27,6 +36,8 @@ class Track:
     number: int
     box: FaceBox
     frame: int
+    look: LastLook | None = None
+    """None: its next face is measured, whatever it looks like (`vision/measuring.py`)."""
 
 
 class Tracker:
@@ -64,6 +75,12 @@ class Tracker:
         missing = [track for track in open_tracks if track.number not in taken]
         self._current[camera] = result + missing
         return result
+
+    def forget_looks(self) -> None:
+        """Have every face measured in the next frame."""
+        for tracks in self._current.values():
+            for track in tracks:
+                track.look = None
 
     def camera_removed(self, camera: str) -> None:
         """Drop the tracks of a camera."""

@@ -82,6 +82,8 @@ class Refusal:
 class MeasuredFace:
     """One face of a picture: its vector, or why it is too poor to have one.
 
+    In a video it may have neither: it looked as before, and was not measured again.
+
     >>> pixels = np.zeros((480, 640, 3), np.uint8)
     >>> face = MeasuredFace(pixels, FaceBox(10, 10, 200, 200), Refusal("too dark", 0.0, 1.0), None)
     >>> face.thumbnail().shape, face.png()[:4]
@@ -93,6 +95,11 @@ class MeasuredFace:
     box: FaceBox
     refusal: Refusal | None
     vector: Vector | None
+
+    @property
+    def measured(self) -> bool:
+        """Whether anybody looked at it: it has a vector, or was refused."""
+        return self.vector is not None or self.refusal is not None
 
     def thumbnail(self) -> Pixels:
         """The face in a small picture of its own, which does not hold on to the whole one."""
@@ -129,6 +136,8 @@ class Sighting:
     """What the learner says of this face alone; None where it was refused."""
     refusal: Refusal | None = None
     """Why it was not shown to the learner."""
+    measured: bool = True
+    """False: it looked as before, and the answer is the one to the face measured last."""
 
 
 def picture(pixels: NDArray[Any]) -> Pixels:

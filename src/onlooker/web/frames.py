@@ -64,20 +64,25 @@ class FrameResult:
     time: float
     sightings: tuple[Sighting, ...]
     vertices: tuple[int | None, ...]
-    """The vertex that stands for each face, if it was learned."""
+    """The vertex that stands for each face, if it was measured and learned."""
     cards: tuple[int | None, ...]
-    """The card of the stranger that each face went to."""
+    """The card of the stranger that each face went to, if it was measured."""
     learned: int
     """Unlabeled examples that the home has learned so far."""
     seconds: StageSeconds
 
     def message(self) -> str:
-        """The JSON that a page is sent: the live view, and the answer to a browser's frame."""
+        """The JSON that a page is sent: the live view, and the answer to a browser's frame.
+
+        Where `measured` is false the face looked as before and was not measured in this frame: the
+        answer is the one to the face of the track that was measured last, vertex and card are null.
+        """
         faces = [
             {
                 "track": sighting.track,
                 "name": sighting.name,
                 "state": state_of(sighting),
+                "measured": sighting.measured,
                 "vertex": vertex,
                 "card": card,
                 "answer": prediction_fields(sighting.box, sighting.answer, sighting.refusal),
@@ -166,6 +171,9 @@ class LiveRecognizer:
             learned = self._known.learned + self._home.sequence - before
             self._known, self._known_at = self._known._replace(learned=learned), self._home.sequence
         for each in found:
+            if not each.face.measured:
+                self.recent.seen_again(frame.camera, each.sighting.track)
+                continue
             small = each.face.thumbnail()
             self.recent.add(
                 RecentFace(each.sighting, each.face.vector, small, each.vertex, each.card)
@@ -221,7 +229,7 @@ class LiveRecognizer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecentFace:
-    """The newest usable face of a track; a poor one only until there is a better."""
+    """The newest usable face of a track that was measured; a poor one only until a better one."""
 
     sighting: Sighting
     vector: Vector | None
@@ -257,6 +265,11 @@ class RecentFaces:
         self._faces[key] = face if better or before is None else before
         while len(self._faces) > TRACKS:
             self._faces.popitem(last=False)
+
+    def seen_again(self, camera: str, track: int) -> None:
+        """The face of a track is there and looks as before: keep what is remembered of it."""
+        if (camera, track) in self._faces:
+            self._faces.move_to_end((camera, track))
 
     def face(self, camera: str, track: int) -> RecentFace:
         """The face of a track, if it was seen lately."""

@@ -26,6 +26,7 @@ from onlooker.experiments.datasets.manifest import COLUMNS, MANIFEST, read_datas
 from onlooker.recognition.pipeline import deferred_signals
 from onlooker.vision.detector import Detector
 from onlooker.vision.finder import Judge
+from onlooker.vision.measuring import change, small_face
 from onlooker.vision.tracking import Tracker
 from onlooker.vision.types import FaceBox, Frame, Pixels
 
@@ -135,12 +136,8 @@ def folder_name(name: str) -> str:
 Ask = Callable[[Pixels], str | None]
 """From a face to the name of the person; None or "" for a stranger; may raise RecordingStopped."""
 
-SIDE, BORDER = 42, 5
-"""Faces are compared at this size, shifted against each other by up to the border."""
-SIDES = (38, 40, 42, 44, 46)
-"""The size of a detected box varies, so faces are compared at all of these."""
-ALIKE = 0.9
-"""Least correlation from one frame to the next. Chosen on three simulated films of 360 frames: all
+CHANGED = 0.447
+"""Largest change of one person's face from one frame to the next. Chosen on three simulated films of 360 frames: all
 45 people who stepped where another one stood were noticed, for two needless questions. Movement
 blurs real faces more, which costs questions, not correctness."""
 
@@ -223,7 +220,7 @@ class Recorder:
     def _save(self, frame: Frame, track: int, box: FaceBox) -> Path:
         if track not in self._known:
             name = clean(self._ask(face_in(frame.pixels, box)))
-            self._known[track] = _NamedTrack(name, _small_face(frame.pixels, box))
+            self._known[track] = _NamedTrack(name, small_face(frame.pixels, box))
         person, camera = self._known[track].name, clean(frame.camera) or "camera"
         if camera not in self._first:
             self._first[camera] = self._out.first_free(self._recording, camera)
@@ -237,8 +234,8 @@ class Recorder:
         """Drop the name of each track whose face has changed."""
         for track, box in zip(tracks, boxes, strict=True):
             if (known := self._known.get(track)) is not None:
-                face = _small_face(pixels, box)
-                if similarity(known.face, face) < ALIKE:
+                face = small_face(pixels, box)
+                if change(known.face, face) > CHANGED:
                     del self._known[track]
                 known.face = face
 
@@ -259,25 +256,3 @@ def face_in(pixels: Pixels, box: FaceBox, *, margin: float = 0.3) -> Pixels:
     right = int(np.clip(box.left + (1 + margin) * box.width, left + 1, width))
     bottom = int(np.clip(box.top + (1 + margin) * box.height, top + 1, height))
     return pixels[top:bottom, left:right].copy()
-
-
-def similarity(before: Pixels, now: Pixels) -> float:
-    """The best correlation of the middle of one small face with any part of the other.
-
-    >>> face = np.random.default_rng(0).integers(255, size=(SIDE, SIDE)).astype(np.uint8)
-    >>> similarity(face, np.roll(face // 2, 3, axis=1)) > 0.99
-    True
-    >>> similarity(face, face.T.copy()) < 0.3
-    True
-    """
-    middle = before[BORDER:-BORDER, BORDER:-BORDER]
-    sizes = [cv2.resize(now, (side, side), interpolation=cv2.INTER_LINEAR) for side in SIDES]
-    return max(float(cv2.matchTemplate(size, middle, cv2.TM_CCOEFF_NORMED).max()) for size in sizes)
-
-
-def _small_face(pixels: Pixels, box: FaceBox) -> Pixels:
-    """The face and what is around it, small and grey."""
-    side = max(2, round(1.2 * max(box.width, box.height)))
-    grey = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
-    cut = cv2.getRectSubPix(grey, (side, side), box.center)
-    return np.asarray(cv2.resize(cut, (SIDE, SIDE), interpolation=cv2.INTER_AREA), np.uint8)
