@@ -17,7 +17,7 @@ from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.core.errors import NotFound
 from onlooker.core.similarity import Euclidean
 from onlooker.home.home import Home
-from onlooker.recognition.recognizer import FaceRecognizer
+from onlooker.recognition.recognizer import SETTLED, FaceRecognizer
 from onlooker.simulation.scenarios import scenario
 from onlooker.vision.finder import FaceFinder, FinderParts
 from onlooker.vision.measuring import EVERY, RADIUS, change, small_face
@@ -66,7 +66,8 @@ class Scene:
         return Frame(camera, index, index / 25, pixels)
 
     def detect(self, pixels):
-        return self.boxes[id(pixels)][1]
+        elsewhere = [FaceBox(130, 40, SIDE, SIDE)]  # a picture from a file: the second place
+        return self.boxes.get(id(pixels), (pixels, elsewhere))[1]
 
 
 class MeanGrey:
@@ -169,13 +170,20 @@ def test_somebody_who_steps_where_another_one_stood_is_measured_until_the_track_
     assert some.features.calls < every.features.calls / 2
 
 
+def test_a_face_without_a_name_is_measured_until_the_track_has_settled():
+    rig = Rig()
+    seen = [rig.see(index, "somebody")[0] for index in range(EVERY)]
+    assert [each.measured for each in seen] == [True] * SETTLED + [False] * (EVERY - SETTLED)
+    assert {each.name for each in seen} == {None}
+
+
 def test_after_a_correction_every_face_is_measured_and_names_follow_at_once():
     rig = Rig()
-    for index in range(3):
+    for index in range(SETTLED + 1):
         rig.see(index, "ana", "somebody")
     rig.learner.teach(rig.features(*unknown(rig)), "dan")
     rig.recognizer.clear_votes()
-    ana, dan = rig.see(3, "ana", "somebody")
+    ana, dan = rig.see(SETTLED + 1, "ana", "somebody")
     assert (ana.measured, dan.measured) == (True, True)
     assert (ana.name, dan.name) == ("ana", "dan")
 
@@ -187,10 +195,27 @@ def unknown(rig):
 
 def test_a_face_that_is_taught_is_named_in_the_next_frame():
     rig = Rig()
-    for index in range(3):
+    for index in range(SETTLED + 1):
         assert rig.see(index, None, "somebody")[0].name is None
     rig.recognizer.teach(*unknown(rig), "dan")
-    assert rig.see(3, None, "somebody")[0].name == "dan"
+    assert rig.see(SETTLED + 1, None, "somebody")[0].name == "dan"
+
+
+def test_who_is_enrolled_is_named_in_the_next_frame(tmp_path):
+    rig = Rig()
+    for index in range(SETTLED + 1):
+        (seen,) = rig.see(index, None, "somebody")
+    assert (seen.name, seen.measured) == (None, False)
+    assert cv2.imwrite(str(tmp_path / "dan.png"), unknown(rig)[0])
+    rig.recognizer.enrol_folder(tmp_path)
+    assert rig.see(SETTLED + 1, None, "somebody")[0].name == "dan"
+
+
+def test_a_look_without_contrast_says_nothing():
+    flat, face = np.full((42, 42), 90, np.uint8), small_face(*unknown(Rig()))
+    assert change(flat, flat) > RADIUS
+    assert change(flat, face) > RADIUS
+    assert change(face, face) < 0.01
 
 
 def test_a_refused_face_is_judged_in_each_frame_until_one_is_measured():
@@ -231,9 +256,9 @@ def test_of_two_faces_with_one_name_the_other_gets_it_when_the_first_has_gone():
     first, second = rig.see(1, "ana", "ana")  # the first is not measured, and has the name
     assert (first.answer.label, second.answer.label) == ("ana", None)
     assert first.measured is False
-    for index in range(2, 5):
+    for index in range(2, SETTLED + 3):
         rig.see(index, "ana", "ana")
-    (seen,) = rig.see(5, None, "ana")
+    (seen,) = rig.see(SETTLED + 3, None, "ana")
     assert (seen.measured, seen.answer.label) == (True, "ana")
 
 
@@ -285,10 +310,13 @@ def test_each_face_is_measured_once_whoever_asks(home, one_each):
     rig = Rig(knowledge=home, strangers=cards, one_each=one_each)
     rig.see(0, "ana", "ben", "somebody")
     assert rig.features.calls == 3
-    before = home.sequence
-    frame = rig.scene.frame(1, "ana", "ben", "somebody")
+    for index in range(1, SETTLED):
+        rig.see(index, "ana", "ben", "somebody")
+    before, calls = home.sequence, rig.features.calls
+    assert (calls, cards.count) == (2 + SETTLED, SETTLED)
+    frame = rig.scene.frame(SETTLED, "ana", "ben", "somebody")
     faces = rig.recognizer.recognize(frame).faces
-    assert (rig.features.calls, home.sequence, cards.count) == (3, before, 1)
+    assert (rig.features.calls, home.sequence, cards.count) == (calls, before, SETTLED)
     assert [(face.vertex, face.card) for face in faces] == [(None, None)] * 3
     assert [face.sighting.name for face in faces] == ["ana", "ben", None]
 
@@ -297,14 +325,14 @@ def test_a_face_on_the_page_can_be_clicked_in_frames_where_it_was_not_measured(h
     rig = Rig(knowledge=home)
     live = LiveRecognizer(rig.finder)
     live.start(home, Cards())
-    for index in range(3):
+    for index in range(SETTLED + 1):
         result = live.see(rig.scene.frame(index, "ana", "somebody"))
     assert [seen.measured for seen in result.sightings] == [False, False]
     assert (result.vertices, result.cards) == ((None, None), (None, None))
     ana, somebody = (live.recent.face("door", seen.track) for seen in result.sightings)
     assert (ana.sighting.name, ana.sighting.frame) == ("ana", 0)
     assert ana.vector is not None
-    assert somebody.card == 1
+    assert (somebody.card, somebody.sighting.frame) == (SETTLED, SETTLED - 1)
 
 
 def test_a_face_that_stays_is_remembered_longer_than_those_that_went(home):
