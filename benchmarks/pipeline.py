@@ -167,8 +167,8 @@ def tables(result: dict[str, Any]) -> tuple[Table, Table]:
 def sentence(names: dict[str, Any]) -> str:
     """What measuring only what is new does to the names, for a person."""
     said = (
-        f"{names['measured_share']:.1%} of {names['faces']} faces measured; names of tracks as with "
-        f"every face measured on {names['equal_share']:.2%} of {names['frames']} frames"
+        f"{names['measured_share']:.1%} of {names['faces']} faces measured; names of tracks as "
+        f"with every face measured on {names['equal_share']:.2%} of {names['frames']} frames"
     )
     if "every_face" in names:
         either = [

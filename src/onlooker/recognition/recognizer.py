@@ -80,8 +80,8 @@ class _TrackNames:
     """What a track was called: by the learner in its latest sightings, and to the home."""
 
     votes: deque[str | None] = field(default_factory=lambda: deque(maxlen=VOTES))
-    """None, nobody known, is a vote, too. A face that was not measured, because it looked as before,
-    votes as the one that was measured last."""
+    """None, nobody known, is a vote, too. A face that was not measured votes as the one that was
+    measured last."""
     answer: Prediction | None = None
     """What the learner said of the face that was measured last."""
     announced: str | None = None

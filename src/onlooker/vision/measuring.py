@@ -13,12 +13,13 @@ from onlooker.vision.tracking import LastLook, Track
 from onlooker.vision.types import FaceBox, Frame, MeasuredFace, Pixels
 
 RADIUS = 0.4
-"""Change of the small grey face (see `change`) beyond which it is measured again. Chosen on the first
-200 frames of five webcams, with SFace: of 0.3, 0.35, 0.4, 0.45, 0.5 the largest at which tracks have
-the name they have with every face measured on 99 % of the frames, whatever EVERY is."""
+"""Change of the small grey face (see `change`) beyond which it is measured again. Chosen with SFace
+on five webcams, the first 210 frames of each at most: of 0.3, 0.35, 0.4, 0.45 and 0.5 the largest at
+which tracks have the name they have with every face measured on 99 % of the frames for EVERY = 10
+and for EVERY = 25."""
 EVERY = 15
-"""Frames after which a face is measured again, whatever it looks like. As many as vote on a name, so
-one measurement never is the whole vote; from 10 to 25 the names were the same."""
+"""Frames after which a face is measured again, whatever it looks like: as many as vote on a name,
+so that no answer repeats itself for longer than a vote counts."""
 SIDE, BORDER = 42, 5
 """Faces are compared at this size, shifted against each other by up to the border."""
 SIDES = (38, 40, 42, 44, 46)
@@ -36,9 +37,9 @@ def measure_new(
     if every_face or not finder.costly:
         return finder.measure(frame.pixels, track.box)
     look, last = small_face(frame.pixels, track.box), track.look
-    if last is not None and frame.index - last.frame < EVERY:
-        if change(last.pixels, look) <= RADIUS:
-            return MeasuredFace(frame.pixels, track.box, None, None)
+    recent = last is not None and frame.index - last.frame < EVERY
+    if last is not None and recent and change(last.pixels, look) <= RADIUS:
+        return MeasuredFace(frame.pixels, track.box, None, None)
     face = finder.measure(frame.pixels, track.box)
     track.look = None if face.vector is None else LastLook(frame.index, look)
     return face

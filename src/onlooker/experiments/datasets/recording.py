@@ -137,9 +137,9 @@ Ask = Callable[[Pixels], str | None]
 """From a face to the name of the person; None or "" for a stranger; may raise RecordingStopped."""
 
 CHANGED = 0.447
-"""Largest change of one person's face from one frame to the next. Chosen on three simulated films of 360 frames: all
-45 people who stepped where another one stood were noticed, for two needless questions. Movement
-blurs real faces more, which costs questions, not correctness."""
+"""Largest change of one person's face from one frame to the next. Chosen on three simulated
+films of 360 frames: all 45 people who stepped where another one stood were noticed, for two
+needless questions. Movement blurs real faces more, which costs questions, not correctness."""
 
 
 class RecordingStopped(Exception):
