@@ -96,6 +96,22 @@ def test_groups_that_become_linked_become_one_card_with_the_older_number():
     assert see(strangers, 99.0) == 4  # numbers are not used again
 
 
+@pytest.mark.parametrize(("away", "cards"), [(1.1, 1), (1.3, 2)])
+def test_a_blurred_face_of_a_track_does_not_make_a_second_card(away, cards):
+    strangers = Strangers(KERNEL)
+    first = see(strangers, 0.0)
+    assert see(strangers, away * REACH, likely=first) == (first if cards == 1 else 2)
+    assert len(strangers.cards()) == cards
+
+
+def test_a_track_joins_the_cards_of_its_faces_and_no_card_that_is_gone():
+    strangers = Strangers(KERNEL)
+    one, other = see(strangers, 0.0), see(strangers, 2.0 * REACH)
+    assert see(strangers, 1.1 * REACH, likely=one) == one  # it is connected to the other
+    assert [card.number for card in strangers.cards()] == [one]
+    assert see(strangers, 50.0, likely=other) == 3
+
+
 points = st.lists(st.integers(-40, 40), min_size=1, max_size=25)
 
 

@@ -96,8 +96,12 @@ class StrangerBook:
         frame: int,
         picture: Picture = None,
         quality: float = 0.0,
+        likely: int | None = None,
     ) -> int:
-        """Add a face that the home does not know: the number of its card."""
+        """Add a face that the home does not know: the number of its card.
+
+        likely: the card that an earlier face of the same track went to.
+        """
         number = self.strangers.see(
             vector,
             time=self._clock(),
@@ -105,6 +109,7 @@ class StrangerBook:
             frame=frame,
             picture=picture,
             quality=quality,
+            likely=likely,
         )
         card = self.strangers.card(number)
         due = self._alert is not None and card.count >= self._alert_after

@@ -21,6 +21,12 @@ from onlooker.core.similarity import HeatKernel
 from onlooker.core.vectors import Query
 
 
+LIKELY_REACH = 1.2
+"""Reaches within which a vector belongs to a group that is likely. Farther away it is taken for
+somebody else, since a track may pass from one person to another: with SFace, whose reach is 0.91,
+one pair of strangers in a thousand is nearer than that."""
+
+
 class Place(NamedTuple):
     """Of a vertex: its group, the number of its last sighting, and when that was."""
 
@@ -66,8 +72,11 @@ class Groups:
         """The groups that have a vertex."""
         return {place.group for place in self.places.values()}
 
-    def touch(self, x: ArrayLike) -> Touch:
-        """Find what a vector is connected to; nothing changes."""
+    def touch(self, x: ArrayLike, likely: int | None = None) -> Touch:
+        """Find what a vector is connected to; nothing changes.
+
+        A group that is likely for another reason counts as touched from a little farther away.
+        """
         graph, rows = self._graph, self._graph.vectors.rows
         vector = as_vector(x, like=rows if rows.shape[1] else None).copy()
         if not rows.shape[1]:
@@ -75,6 +84,10 @@ class Groups:
         query = graph.query(vector)
         near = graph.neighbours(query)
         touched = frozenset(self.places[v].group for v in graph.ids[near.slots].tolist())
+        if likely is not None and likely not in touched and likely in self.alive:
+            wider, _ = graph.vectors.near(query, LIKELY_REACH * self.kernel.reach)
+            if any(self.places[v].group == likely for v in graph.ids[wider].tolist()):
+                touched |= {likely}
         return Touch(vector, touched, graph, query, near)
 
     def put(self, touch: Touch, place: Place, times: int = 1) -> None:

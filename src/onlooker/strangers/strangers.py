@@ -92,9 +92,11 @@ class Strangers:
         picture: Picture = None,
         quality: float = 0.0,
         times: int = 1,
+        likely: int | None = None,
     ) -> int:
         """Add one unknown face, which stands for `times` faces: the number of its card.
 
+        likely: the card that an earlier face of the same track went to.
         A picture given as a function is made only if the face is among the best of its card.
         """
         origin = None if camera is None else as_text(camera)
@@ -102,7 +104,7 @@ class Strangers:
         if isinstance(picture, bytes):
             as_png(picture)
         times = int(as_number("times", times, least=1, whole=True))
-        touch = self._groups.touch(x)
+        touch = self._groups.touch(x, likely)
         face = CardFace(touch.vector, None, finite("quality", quality), seen)
         card = self._card_for(touch.groups, face, picture)
         self._turn += 1

@@ -24,7 +24,7 @@ from onlooker.vision.types import FaceBox, MeasuredFace, Pixels, Refusal, Vector
 
 GATES: dict[FeatureKind, Gate] = {
     "sface": Gate(min_size=16, min_contrast=2, min_sharpness=0),
-    "hog": Gate(),
+    "hog": Gate(min_contrast=2),
     "pixels": Gate(),
     "embedding": Gate(min_size=16, min_contrast=2, min_sharpness=0),
 }

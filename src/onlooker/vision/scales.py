@@ -35,8 +35,8 @@ class Scale(NamedTuple):
 
 
 DEFAULT_SCALES: dict[FeatureKind, Scale] = {
-    "sface": Scale(0.19, 5.2e-6),
-    "hog": Scale(0.65, 1e-6),
+    "sface": Scale(0.19, 9.5e-6),
+    "hog": Scale(0.65, 1.4e-5),
     "pixels": Scale(0.025, 1e-8),
     "embedding": Scale(0.2, 1e-4),
 }
