@@ -70,7 +70,7 @@ def calibrate_command(
     The rate is the share of strangers that come close enough to be named by a learner that stores
     as many faces as it may. A stranger who is named is stored too, and the next one may be close to
     that: beyond some cutoff, the cliff, such chains reach nearly everybody. The chosen cutoff is at
-    least 20 times that of the cliff. Both hold for as many strangers as you give. With --people, a
+    least 50 times that of the cliff. Both hold for as many strangers as you give. With --people, a
     folder of pictures by name, the plot also shows how many pairs of the same person the cutoff
     links.
 

@@ -43,18 +43,20 @@ DEFAULT_SCALES: dict[FeatureKind, Scale] = {
 """The paper's sigma for pixels (Section 2.2); for an embedding, distances of unit vectors.
 
 SFace: `onlooker calibrate strangers/ --features sface` on GENKI-4K (4,000 pictures of different
-people; 3,605 strangers after the gate and without duplicates). The rate of 0.001 decides; it is 28
-times the cliff.
+people; 3,605 strangers after the gate and without duplicates). The margin decides: it is 50 times
+the cliff. HOG: the same with `--features hog`, the cutoff of the rate of 0.001, which is 16 times
+the cliff; the margin would ask for 4.3e-5.
 """
 
 CLIFFS: dict[FeatureKind, Scale] = {
     "sface": Scale(0.19, 1.9e-7),
+    "hog": Scale(0.65, 8.5e-7),
     "pixels": Scale(0.025, 3.0e-7),
 }
 """Beyond these, chains name more than 1 % of strangers (see `onlooker.vision.calibration`).
 
 From `onlooker calibrate` with the same 3,605 strangers. SFace: 0.02 % are named at five times the
-cliff's cutoff, 33 % at a fifth. Pixels (`--features pixels`; it chooses 0.025 and 6.5e-5): 0.1 %
+cliff's cutoff, 33 % at a fifth. HOG: 0.04 % and 11 %. Pixels (`--features pixels`; it chooses 0.025 and 6.5e-5): 0.1 %
 and 3.4 %; the paper's 1e-8 is beyond.
 """
 
@@ -65,10 +67,10 @@ def safer_scale(kind: FeatureKind, scale: Scale) -> Scale | None:
     None where it does not, and for features whose cliff is unknown. Reaches are compared, because a
     larger bandwidth links the same faces at a larger cutoff.
 
-    >>> [bool(safer_scale("sface", Scale(0.19, cutoff))) for cutoff in (5.2e-6, 1e-6, 5e-7, 1e-8)]
+    >>> [bool(safer_scale("sface", Scale(0.19, cutoff))) for cutoff in (9.5e-6, 2e-6, 1e-6, 1e-8)]
     [False, False, True, True]
     >>> safer_scale("sface", Scale(0.38, 1e-3))
-    Scale(bandwidth=0.19, cutoff=3.8e-06)
+    Scale(bandwidth=0.19, cutoff=9.5e-06)
     """
     cliff = CLIFFS.get(kind)
     if cliff is None or scale.reach <= cliff.times(SAFE).reach:
