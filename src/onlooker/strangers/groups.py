@@ -20,7 +20,6 @@ from onlooker.core.records import State
 from onlooker.core.similarity import HeatKernel
 from onlooker.core.vectors import Query
 
-
 LIKELY_REACH = 1.2
 """Reaches within which a vector belongs to a group that is likely. Farther away it is taken for
 somebody else, since a track may pass from one person to another: with SFace, whose reach is 0.91,
