@@ -158,8 +158,9 @@ class Cards:
     def __init__(self):
         self.met_faces = []
 
-    def observe(self, vector, *, camera, frame, picture, quality):
+    def observe(self, vector, *, camera, frame, picture, quality, likely):
         self.met_faces.append((camera, frame, picture()[:4], quality))
+        self.likely = likely
         return len(self.met_faces)
 
 
@@ -203,6 +204,18 @@ def test_faces_that_a_home_does_not_know_go_to_the_strangers(home):
     assert cards.met_faces == [("door", 0, b"\x89PNG", 1600.0)]
     assert known.vertex in home.vertices().ids
     assert (unknown.vertex, poor.vertex) == (None, None)
+
+
+def test_the_next_face_of_a_track_is_likely_the_same_stranger(home):
+    cards = Cards()
+    watched = FaceRecognizer(home, FINDER, strangers=cards)
+    first = watched.recognize(frame(0, 190)).faces[0]
+    assert cards.likely is None
+    watched.see(frame(1, 191))
+    assert cards.likely == first.card
+    watched.see(frame(2, 104))  # the track was somebody known in between
+    watched.see(frame(3, 190))
+    assert cards.likely is None
 
 
 def test_a_home_is_not_changed_without_learning(home):

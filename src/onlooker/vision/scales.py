@@ -56,8 +56,8 @@ CLIFFS: dict[FeatureKind, Scale] = {
 """Beyond these, chains name more than 1 % of strangers (see `onlooker.vision.calibration`).
 
 From `onlooker calibrate` with the same 3,605 strangers. SFace: 0.02 % are named at five times the
-cliff's cutoff, 33 % at a fifth. HOG: 0.04 % and 11 %. Pixels (`--features pixels`; it chooses 0.025 and 6.5e-5): 0.1 %
-and 3.4 %; the paper's 1e-8 is beyond.
+cliff's cutoff, 33 % at a fifth. HOG: 0.04 % and 11 %. Pixels (`--features pixels`, bandwidth
+0.025): 0.1 % and 3.4 %; the paper's 1e-8 is beyond.
 """
 
 
