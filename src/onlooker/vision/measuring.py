@@ -14,7 +14,7 @@ from onlooker.vision.types import FaceBox, Frame, MeasuredFace, Pixels
 
 RADIUS = 0.4
 """Change of the small grey face (see `change`) beyond which it is measured again. Chosen with SFace
-on five webcams, the first 210 frames of each at most: of 0.3, 0.35, 0.4, 0.45 and 0.5 the largest at
+on five webcams, at most 210 frames of each: of 0.3, 0.35, 0.4, 0.45 and 0.5 the largest at
 which tracks have the name they have with every face measured on 99 % of the frames for EVERY = 10
 and for EVERY = 25."""
 EVERY = 15
