@@ -171,9 +171,6 @@ class LiveRecognizer:
             learned = self._known.learned + self._home.sequence - before
             self._known, self._known_at = self._known._replace(learned=learned), self._home.sequence
         for each in found:
-            if not each.face.measured:
-                self.recent.seen_again(frame.camera, each.sighting.track)
-                continue
             small = each.face.thumbnail()
             self.recent.add(
                 RecentFace(each.sighting, each.face.vector, small, each.vertex, each.card)
@@ -258,18 +255,16 @@ class RecentFaces:
         return len(self._faces)
 
     def add(self, face: RecentFace) -> None:
-        """Remember the newest face of a track, unless it is poor and an earlier one is not."""
+        """Remember the newest face of a track, unless an earlier one has a vector and it has none.
+
+        It has none where it is poor, or looks as before and was not measured.
+        """
         key = face.sighting.camera, face.sighting.track
         before = self._faces.pop(key, None)
         better = before is None or before.vector is None or face.vector is not None
         self._faces[key] = face if better or before is None else before
         while len(self._faces) > TRACKS:
             self._faces.popitem(last=False)
-
-    def seen_again(self, camera: str, track: int) -> None:
-        """The face of a track is there and looks as before: keep what is remembered of it."""
-        if (camera, track) in self._faces:
-            self._faces.move_to_end((camera, track))
 
     def face(self, camera: str, track: int) -> RecentFace:
         """The face of a track, if it was seen lately."""
