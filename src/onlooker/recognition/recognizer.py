@@ -44,8 +44,12 @@ class Strangers(Protocol):
         frame: int,
         picture: Callable[[], bytes],
         quality: float,
+        likely: int | None,
     ) -> int:
-        """A face that the learner does not know, and has not learned: the card it goes to."""
+        """A face that the learner does not know, and has not learned: the card it goes to.
+
+        likely: the card that the face before it in the same track went to.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +90,8 @@ class _TrackNames:
     """What the learner said of the face that was measured last."""
     announced: str | None = None
     """So that the home records each name of a track once."""
+    card: int | None = None
+    """The card of a stranger that its last unknown face went to: the next one is likely theirs."""
 
     def vote(self, answer: Prediction | None) -> str | None:
         """The track's name after one more answer; a refused face has none, and does not vote."""
@@ -257,12 +263,15 @@ class FaceRecognizer:
             elif face.vector is None:
                 answers.append(_Answer(before[at]))
             elif learn:
-                answers.append(self._observe(frame, face, face.vector))
+                names = self._names_of(frame.camera, tracks[at].number)
+                answers.append(self._observe(frame, face, face.vector, names))
             else:
                 answers.append(_Answer(self._knowledge.predict(face.vector)))
         return answers
 
-    def _observe(self, frame: Frame, face: MeasuredFace, vector: Vector) -> _Answer:
+    def _observe(
+        self, frame: Frame, face: MeasuredFace, vector: Vector, names: _TrackNames
+    ) -> _Answer:
         """Learn from a good face; where there is a home, on the disk and with a picture."""
         home = self._home
         if home is None:
@@ -270,12 +279,19 @@ class FaceRecognizer:
         camera, index, before = frame.camera, frame.index, home.sequence
         prediction = home.observe(vector, camera=camera, frame=index, picture=face.png)
         vertex = _standing(home, prediction.vertex) if home.sequence != before else None
-        card = None
-        if prediction.label is None and self._strangers is not None:
-            card = self._strangers.observe(
-                vector, camera=camera, frame=index, picture=face.png, quality=float(face.box.area)
+        names.card = (
+            self._strangers.observe(
+                vector,
+                camera=camera,
+                frame=index,
+                picture=face.png,
+                quality=float(face.box.area),
+                likely=names.card,
             )
-        return _Answer(prediction, vertex, card)
+            if prediction.label is None and self._strangers is not None
+            else None
+        )
+        return _Answer(prediction, vertex, names.card)
 
     def _losers(
         self, faces: Sequence[MeasuredFace], before: Sequence[Prediction | None]
