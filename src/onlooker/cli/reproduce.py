@@ -218,10 +218,10 @@ def with_strangers(setup: "Setup", names: Sequence[str]) -> "Setup":
 
 def work(names: Sequence[str], setup: "Setup") -> tuple[list["Section"], list[dict[str, Any]]]:
     """Run the experiments, printing each section as it is finished; sections and JSON rows."""
-    from onlooker.experiments.reproduce import EXPERIMENTS, THEORY
+    from onlooker.experiments.reproduce import EXPERIMENTS, OWN_SETS, THEORY
 
     console, sections, rows = Console(), [], []
-    if any(name in EXPERIMENTS for name in names):
+    if any(name in EXPERIMENTS and name not in OWN_SETS for name in names):
         setup.prepare()
     for name in names:
         if name in EXPERIMENTS:

@@ -70,10 +70,10 @@ def home_conditions(setup: Setup) -> tuple[Section, list[ConditionRow]]:
     )  # fmt: skip
     table = [
         (condition, method, *_shares_of(group))
-        for (condition, method), group in _grouped(
-            [*rows, *(replace(row, condition="all") for row in rows)],
-            lambda row: (row.condition, row.method),
+        for (condition,), some in _grouped(
+            [*rows, *(replace(row, condition="all") for row in rows)], lambda row: (row.condition,)
         )
+        for (method,), group in _grouped(some, lambda row: (row.method,))
     ]
     paper = "Not in the paper: what cameras at home do to a known face (docs/simulation.md)."
     title = "Conditions at home"
@@ -159,7 +159,10 @@ def _shares_of(rows: Sequence[ConditionRow]) -> tuple[str, ...]:
     ends = ("undetected", "refused", "nobody", "wrong", "right")
     return (
         str(frames),
-        *(share(sum(getattr(row, end) for row in rows) / max(1, frames)) for end in ends),
+        *(
+            share(sum(getattr(row, end) for row in rows) / frames if frames else None)
+            for end in ends
+        ),
         f"{named} of {met}",
     )
 

@@ -313,6 +313,8 @@ EXPERIMENTS: dict[str, Callable[[Setup], tuple[Section, list[Any]]]] = {
     "merging": merging,
     "vn": home_conditions,
 }
+OWN_SETS = ("vn",)
+"""Experiments that choose the sets they need, and prepare those themselves."""
 
 THEORY: dict[str, Callable[[int], tuple[Section, list[Any]]]] = {
     "compact": proposition_1,
