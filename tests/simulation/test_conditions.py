@@ -44,7 +44,7 @@ def middle(frame, truth):
 
 
 def test_the_page_lists_every_condition_with_its_numbers_and_its_reason():
-    text = PAGE.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8").partition("### The first result")[0]
     rows = [row for row in text.splitlines() if row.startswith("| ")]
     for condition in CONDITIONS:
         (row,) = (row for row in rows if row.startswith(f"| {condition.name} |"))
