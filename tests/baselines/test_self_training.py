@@ -73,6 +73,8 @@ def test_it_is_the_equation_over_labels_and_earlier_answers(evict, labeled, walk
         assert (answer.label is None) == (best == 0)
         if answer.label is not None:
             assert sums[answer.label] == pytest.approx(best)
+            shares = {name: total / sum(sums.values()) for name, total in sums.items()}
+            assert dict(answer.scores) == pytest.approx(shares, abs=1e-9)
             literal.enrol(bent[x], answer.label)
         assert len(model) == len(literal.stored)
 
