@@ -63,6 +63,10 @@ nothing is labeled. The learner names every face, and learns from it without its
 it: nearest neighbour, which knows the labeled faces only, and self-training, which stores what it
 guesses as if it were a label.
 
+In the videos a box has the name that its track was given most often lately. People take each
+other's place from one frame to the next here, so for some frames a dashed box has the name of who
+stood there before; the tables count what the learner says of each face alone.
+
 precision: of the faces that got a name, how many got the right one; recall: of the faces of known
 people, how many got their name. strangers: how many of them got a name, which costs precision.
 """
