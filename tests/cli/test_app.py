@@ -84,6 +84,12 @@ def test_only_reproduce_needs_scikit_learn():
     )
 
 
+def test_the_demo_of_a_fresh_machine_needs_no_scikit_learn():
+    script = "import sys; sys.modules['sklearn'] = None; import onlooker.experiments.demo"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
 @pytest.mark.parametrize("module", ["typer", "cv2"])
 def test_what_is_not_installed_is_told_in_one_line(module):
     script = f"import sys; sys.modules[{module!r}] = None; from onlooker.cli import main; main()"

@@ -162,8 +162,13 @@ class RestartedService:
 
     def wait(self, process):
         """Wait until it listens; the token is printed at the first start only."""
-        said = process.stderr.readline()
-        assert "listening on" in said, said + process.stderr.read()
+        said = ""
+        for line in process.stderr:  # warnings come first
+            said += line
+            if "listening on" in line:
+                break
+        else:
+            pytest.fail(f"it ended before it listened: {said}")
         if not self.token:
             self.token = re.search(r"this once: (\S+)", process.stderr.readline())[1]
         return said

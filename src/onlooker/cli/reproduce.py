@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -156,6 +157,7 @@ def reproduce(
     Example: onlooker reproduce results --cluster 10.0.0.1:6379
     """
     with requires("reproduce", REQUIRED):
+        import_module("sklearn")  # some experiments import it later
         from onlooker.experiments.paper.setup import Setup
     if json_file is not None and not json_file.absolute().parent.is_dir():
         raise typer.BadParameter(f"cannot write {json_file}: make {json_file.parent} first")

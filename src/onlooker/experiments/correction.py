@@ -9,23 +9,22 @@ Both methods are corrected in the same way: labels are taken back and taught, no
 run goes on without the correction; the difference is what the correction cost the other person.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from statistics import mean
 from textwrap import fill
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
-from onlooker.baselines.self_training import SelfTraining
+from onlooker import HeatKernel
 from onlooker.core.errors import BadValue
-from onlooker.core.records import Prediction
 from onlooker.core.similarity import squared_distances_of_all
+from onlooker.experiments.corrigible import CORRIGIBLE, Corrigible
 from onlooker.experiments.digits import KERNEL, SINK, DigitsJob, digits_stream
 from onlooker.experiments.paper.figures import style_of
 from onlooker.experiments.paper.setup import Setup
@@ -68,45 +67,6 @@ SCENARIOS = {
     "taken back": Scenario("labels taken back", ALL, False, "take back"),
     "alike": Scenario("two who look alike", 0, False, "teach", alike=True),
     "split": Scenario("one name for two, split", ALL, True, "relabel"),
-}
-
-
-class Corrigible(Protocol):
-    """A method whose labels can be taken back."""
-
-    def teach(self, x: Any, name: str, /) -> None:
-        """A labeled example."""
-
-    def unteach(self, x: Any, /) -> None:
-        """Take the label at this place back."""
-
-    def observe(self, x: Any, /) -> Prediction:
-        """Name an example, then learn from it."""
-
-    def predict(self, x: Any, /) -> Prediction:
-        """Name an example, leaving no trace."""
-
-
-Make = Callable[[HeatKernel, int, float | None], Corrigible]
-"""From the kernel, n_g and the sink."""
-CORRIGIBLE: dict[str, Make] = {
-    "online": lambda kernel, n_g, sink: OnlineHarmonicLearner(
-        kernel, max_vertices=n_g, sink=sink, quantizer=ClosestPair()
-    ),
-    "online-doubling": lambda kernel, n_g, sink: OnlineHarmonicLearner(
-        kernel, max_vertices=n_g, sink=sink, quantizer=Doubling()
-    ),
-    "self-training": lambda kernel, n_g, _: SelfTraining(kernel, max_examples=n_g),
-    "self-training-strict": lambda kernel, n_g, _: SelfTraining(
-        kernel, max_examples=n_g, enrol_cutoff=kernel.cutoff**0.5
-    ),
-    "self-training-oldest": lambda kernel, n_g, _: SelfTraining(
-        kernel, max_examples=n_g, evict="oldest"
-    ),
-    "self-training-random": lambda kernel, n_g, _: SelfTraining(
-        kernel, max_examples=n_g, evict="random"
-    ),
-    "nearest": lambda kernel, n_g, _: SelfTraining(kernel, max_examples=0),
 }
 
 

@@ -30,7 +30,7 @@ from onlooker import HeatKernel, OnlineHarmonicLearner, Prediction
 from onlooker.baselines.nearest import NearestNeighbour
 from onlooker.baselines.self_training import SelfTraining
 from onlooker.evaluation import Score
-from onlooker.experiments.correction import CORRIGIBLE
+from onlooker.experiments.corrigible import CORRIGIBLE
 from onlooker.experiments.options import at_least
 from onlooker.experiments.report.html import document, drawing, paragraphs, share, table
 from onlooker.recognition.drawing import annotated

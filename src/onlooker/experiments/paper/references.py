@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.semi_supervised import LabelSpreading
 
 from onlooker import HeatKernel, OnlineHarmonicLearner, Prediction
 from onlooker.core.checks import Floats, Rows
@@ -85,6 +84,8 @@ def label_spreading(
     """
     names, weights, labels = _all_at_once(stream, kernel)
     places = np.arange(len(labels))[:, None]
+    from sklearn.semi_supervised import LabelSpreading  # the demo works without scikit-learn
+
     model = LabelSpreading(kernel=lambda these, those: weights, **SPREADING)
     found = model.fit(places, labels).label_distributions_
     return _best(names, found[len(stream.labeled) :])
