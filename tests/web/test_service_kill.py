@@ -163,9 +163,9 @@ class RestartedService:
     def wait(self, process):
         """Wait until it listens; the token is printed at the first start only."""
         said = ""
-        for line in process.stderr:  # warnings come first
-            said += line
-            if "listening on" in line:
+        for text in process.stderr:  # warnings come first
+            said += text
+            if "listening on" in text:
                 break
         else:
             pytest.fail(f"it ended before it listened: {said}")
