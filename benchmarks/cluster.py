@@ -155,7 +155,7 @@ def overhead(folder: Path, learner: OnlineHarmonicLearner, crowd: Crowd, steps: 
     others = [face for face, _ in crowd.faces(steps, start=9 * 10**6)]
 
     def one_by_one(call: Any, first: int) -> None:
-        for number in range(first + 1, first + BLOCK + 1):
+        for number in range(first + 1, min(first + BLOCK, steps) + 1):
             call(number, faces[number - 1])
 
     def together(first: int) -> None:

@@ -143,6 +143,16 @@ class Vertex:
     vector: np.ndarray
     multiplicity: int
     name: str | None
+    not_names: set = field(default_factory=set)  # names a person excluded; None: it is nobody
+
+    @property
+    def ends_walks(self):
+        return self.name is not None or None in self.not_names
+
+    @property
+    def fixed(self):
+        """Neither merged nor counted: an unlabeled vertex of which something was said."""
+        return self.name is None and bool(self.not_names)
 
 
 @dataclass
@@ -161,6 +171,8 @@ class Answer:
     scores: dict[str, float]
     sink: float
     vertex: int | None
+    candidate: str | None = None
+    support: str | None = None
 
     @property
     def confidence(self):
@@ -180,6 +192,7 @@ class LiteralLearner:
     min_score: float = 0.0
     solver: str = "gth"
     distance: object = euclidean
+    trust_radius: float | None = None
 
     vertices: list[Vertex] = field(default_factory=list)  # in order of age, that is of id
     names: list[str] = field(default_factory=list)  # in the order first taught
@@ -199,6 +212,8 @@ class LiteralLearner:
             here = self._add(x, name)
         elif here.name not in (None, name):
             raise Refused(f"{here.name!r} is taught at the place of {name!r}")
+        elif here.not_names & {None, name}:
+            raise Refused(f"it was said that this is not {name!r}")
         else:
             here.name = name
             here.multiplicity += 1
@@ -206,11 +221,26 @@ class LiteralLearner:
         if name not in self.names:
             self.names.append(name)
 
+    def teach_not(self, x, name):
+        """x is not that name; None: x is nobody."""
+        here = self._at(x)
+        if name is not None and name not in self.names:
+            raise Refused(f"nobody is called {name!r}")
+        if here is not None and here.name is not None and name in (None, here.name):
+            raise Refused(f"{here.name!r} is taught here")
+        if here is None:
+            here = self._add(x, None)
+        else:
+            here.multiplicity += 1
+        here.not_names.add(name)
+        self.history.append(Example(np.array(x), here.id))
+
     def unteach(self, x):
         here = self._at(x)
-        if here is None or here.name is None:
+        if here is None or (here.name is None and not here.not_names):
             raise Refused("nothing is taught here")
         here.name = None
+        here.not_names = set()
         self._forget_empty_names()
         self._shrink()
 
@@ -231,18 +261,28 @@ class LiteralLearner:
         self.vertices = [c for c in self.vertices if c.id != vertex]
         self.history = [e for e in self.history if e.vertex != vertex]
         self._forget_empty_names()
+        self._shrink()  # a vertex that was kept for a name which is gone counts again
 
     def forget(self, name):
         if name not in self.names:
             raise Refused(f"nobody is called {name!r}")
-        leaving = [c.id for c in self.vertices if c.name == name or self.best_name(c.id) == name]
-        for vertex in leaving:
-            self.drop(vertex)
+        leaving = [
+            c.id
+            for c in self.vertices
+            if c.name == name
+            or self.best_name(c.id) == name
+            or (c.name is None and c.not_names == {name})
+        ]
+        self.vertices = [c for c in self.vertices if c.id not in leaving]
+        self.history = [e for e in self.history if e.vertex not in leaving]
+        self._forget_empty_names()
+        self._shrink()
 
     # What it knows ------------------------------------------------------------------------
 
     def unlabeled(self):
-        return [c for c in self.vertices if c.name is None]
+        """Those that count against n_g, and may be merged."""
+        return [c for c in self.vertices if c.name is None and not c.not_names]
 
     def weight(self, x, y):
         w = float(np.exp(-(self.distance(x, y) ** 2) / (2 * self.sigma**2)))
@@ -251,36 +291,72 @@ class LiteralLearner:
     def graph(self):
         return [[self.weight(a.vector, b.vector) for b in self.vertices] for a in self.vertices]
 
-    def walk(self, vertex):
-        """Scores by name, and the sink, of the walk from the vertex with this id."""
+    def walk(self, vertex, also_ends=()):
+        """Where the walk from the vertex with this id ends: by name, at nobody, in the sink.
+
+        It ends at the vertices `also_ends` too, where no name is reached.
+        """
         ids = [c.id for c in self.vertices]
         ends, sink = SOLVERS[self.solver](
             self.graph(),
             [c.multiplicity for c in self.vertices],
-            [c.name is not None for c in self.vertices],
+            [c.ends_walks or c.id in also_ends for c in self.vertices],
             self.gamma,
             ids.index(vertex),
         )
         scores = dict.fromkeys(self.names, 0.0)
+        nobody = 0.0
         for c, probability in zip(self.vertices, ends, strict=True):
             if c.name is not None:
                 scores[c.name] += probability
-        return scores, sink
+            elif c.ends_walks:
+                nobody += probability
+        return scores, nobody, sink
+
+    def scores_and_negatives(self, vertex):
+        """The scores with all negatives, the sink, and the part of it that ended at negatives."""
+        scores, ended, sink = self.walk(vertex)
+        for name in self.names:
+            negatives = [c.id for c in self.vertices if c.name is None and name in c.not_names]
+            if negatives:
+                rest = self.walk(vertex, negatives)[0][name]
+                ended += scores[name] - rest
+                scores[name] = rest
+        return scores, sink + ended, ended
 
     def best_name(self, vertex):
-        """The name with the largest score above 0, the one taught first on a tie; or None."""
-        scores, _ = self.walk(vertex)
+        """The name with the largest score above 0, the one taught first on a tie; or None.
+
+        Whatever was said against it.
+        """
+        scores, _, _ = self.walk(vertex)
         best = max(self.names, key=scores.get, default=None)  # max keeps the first of equals
         return best if best is not None and scores[best] > 0 else None
+
+    def trusted(self, x, name):
+        """Whether x lies within the radius of a labeled example of that name."""
+        gaps = [self.distance(x, c.vector) for c in self.vertices if c.name == name]
+        return self.trust_radius is None or min(gaps) <= self.trust_radius
+
+    def owner(self, vertex):
+        """The name that a vertex carries; min_score is for examples."""
+        here = self._by_id(vertex)
+        if here.name is not None:
+            return here.name
+        scores, _, ended = self.scores_and_negatives(vertex)
+        best = max(self.names, key=scores.get, default=None)
+        if best is None or not scores[best] > ended * (1 + 1e-6):
+            return None
+        return best if self.trusted(here.vector, best) else None
 
     def reachable(self):
         """Ids of the labeled vertices, and of the unlabeled ones from which one is reached."""
         W = self.graph()
-        labeled = [c.name is not None for c in self.vertices]
+        ends = [c.ends_walks for c in self.vertices]
         return {
             c.id
             for i, c in enumerate(self.vertices)
-            if any(labeled[j] for j in area(W, labeled, i))
+            if any(self.vertices[j].name is not None for j in area(W, ends, i))
         }
 
     # One step -----------------------------------------------------------------------------
@@ -293,17 +369,25 @@ class LiteralLearner:
             return nobody
         gaps = [(self.distance(x, c.vector), c.id) for c in self.vertices]
         gap, nearest = min(gaps)
+        if gap > 0:  # a vertex of which something was said absorbs at its very place only
+            gaps = [(g, i) for g, i in gaps if not self._by_id(i).fixed]
+            gap, nearest = min(gaps, default=(np.inf, None))
         if gap < self.radius or gap == 0:
             here = self._by_id(nearest)
             here.multiplicity += 1
         else:
             here = self._add(x, None)
         self.history.append(Example(np.array(x), here.id))
-        scores, sink = self.walk(here.id)
-        best = self.best_name(here.id)
-        if best is None or not scores[best] > self.min_score:
+        scores, sink, ended = self.scores_and_negatives(here.id)
+        best = max(self.names, key=scores.get, default=None)
+        if best is None or not scores[best] > max(self.min_score, ended * (1 + 1e-6)):
             return Answer(None, scores, sink, None)
-        return Answer(best, scores, sink, here.id)
+        linked = [c for c in self.vertices if self.weight(here.vector, c.vector) > 0]
+        direct = any(c.name == best for c in linked)
+        support = "labeled" if here.name else "direct" if direct else "inferred"
+        if not self.trusted(x, best):
+            return Answer(None, scores, sink, None, best, support)
+        return Answer(best, scores, sink, here.id, None, support)
 
     # Shrinking ----------------------------------------------------------------------------
 
@@ -320,7 +404,7 @@ class LiteralLearner:
         return sorted(
             (self.distance(a.vector, b.vector), a.id, b.id)
             for a, b in itertools.combinations(self.vertices, 2)
-            if a.name is None or b.name is None
+            if (a.name is None or b.name is None) and not (a.fixed or b.fixed)
         )
 
     def _repartition(self):
@@ -366,3 +450,5 @@ class LiteralLearner:
 
     def _forget_empty_names(self):
         self.names = [n for n in self.names if any(c.name == n for c in self.vertices)]
+        for c in self.vertices:
+            c.not_names &= {None, *self.names}

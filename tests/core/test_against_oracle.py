@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from helpers.streams import QUANTIZERS, assert_same_answer, assert_same_state, pair_of_learners
+from onlooker import OnlookerError
 from onlooker.core import walks
+from oracle import Refused
 
 STEPS = 32
 DOUBLINGS = 30
@@ -50,6 +52,13 @@ def draw_verb(rng, step):
     )
 
 
+def draw_guarded_verb(rng, step):
+    """The same with negatives among them."""
+    if step > 1 and rng.random() < 0.15:
+        return str(rng.choice(["not", "not", "nobody"]))
+    return draw_verb(rng, step)
+
+
 def play(rng, learner, model, verb, x):
     """One verb on both; nothing where it does not apply."""
     if verb == "observe":
@@ -57,11 +66,25 @@ def play(rng, learner, model, verb, x):
         assert_same_answer(learner.observe(x), model.observe(x))
     elif verb == "teach":
         here = model._at(x)
+        if here is not None and here.not_names:
+            return
         name = here.name if here is not None and here.name else str(rng.choice(["a", "b", "c"]))
         learner.teach(x, name)
         model.teach(x, name)
+    elif verb in ("not", "nobody"):
+        here = model._at(x)
+        name = str(rng.choice(model.names or ["a"])) if verb == "not" else None
+        place = rng.choice(model.vertices).vector if rng.random() < 0.4 and model.vertices else x
+        options = {"nobody": True} if name is None else {"not_name": name}
+        try:
+            model.teach_not(place, name)
+        except Refused:
+            with pytest.raises(OnlookerError):
+                learner.teach(place, **options)
+        else:
+            learner.teach(place, **options)
     elif verb == "unteach":
-        taught = [c.vector for c in model.vertices if c.name is not None]
+        taught = [c.vector for c in model.vertices if c.name is not None or c.not_names]
         if taught:
             back = taught[rng.integers(len(taught))]
             learner.unteach(back)
@@ -87,6 +110,31 @@ def test_every_step_agrees_with_the_oracle(quantizer, components, seed):
     for step, x in enumerate(draw_points(rng, setting, components)):
         play(rng, learner, model, draw_verb(rng, step), x)
         assert_same_state(learner, model)
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("quantizer", QUANTIZERS)
+def test_every_step_with_trust_radius_and_negatives_agrees_with_the_oracle(
+    monkeypatch, tmp_path, quantizer, seed, large
+):
+    """Two hundred streams of all verbs; halfway the learner is saved and loaded."""
+    if large:
+        monkeypatch.setattr(walks, "LARGE", 1)
+        monkeypatch.setattr(walks, "LARGE_SHARE", 0.0)
+    rng = np.random.default_rng([seed, len(quantizer), large, 2])
+    setting = draw_setting(rng, quantizer)
+    reach = setting["sigma"] * np.sqrt(-2 * np.log(setting["epsilon"]))
+    radius = rng.choice([0.0, 0.3, 0.6, 1.1, 2.0])
+    setting["trust_radius"] = float(radius * reach) or None
+    learner, model = pair_of_learners(**setting)
+    for step, x in enumerate(draw_points(rng, setting, ["many", "one"][seed % 2])):
+        play(rng, learner, model, draw_guarded_verb(rng, step), x)
+        assert_same_state(learner, model)
+        if step == STEPS // 2:
+            learner.save(tmp_path / "learner")
+            learner = type(learner).load(tmp_path / "learner")
+    assert learner.owners() == {c.id: model.owner(c.id) for c in model.vertices}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -143,9 +191,11 @@ def test_the_oracle_itself_agrees_with_fifty_digits_on_a_stream(seed):
 def test_an_answer_of_the_oracle_is_compared_in_every_part():
     """The comparison is worth as much as it can tell apart."""
     answer = {"label": "a", "scores": {"a": 0.7, "b": 0.2}, "sink": 0.1, "vertex": 3}
+    answer |= {"candidate": None, "support": "direct"}
     expected = SimpleNamespace(**answer, confidence=0.5)
     assert_same_answer(SimpleNamespace(**answer), expected)
-    for other in ({"label": "b"}, {"label": None}, {"sink": 0.11}, {"vertex": None}):
+    others = [{"label": "b"}, {"label": None}, {"sink": 0.11}, {"vertex": None}]
+    for other in [*others, {"candidate": "a"}, {"support": "inferred"}]:
         with pytest.raises(AssertionError):
             assert_same_answer(SimpleNamespace(**(answer | other)), expected)
     with pytest.raises(AssertionError):

@@ -345,7 +345,8 @@ def test_a_search_finds_what_measuring_everything_finds(seed, spread):
         gaps = np.sqrt(((rows.astype(np.float64) - x) ** 2).sum(axis=1))
         scores = learner.predict(x).scores
         found = [number for number in range(len(rows)) if scores[str(number)] > 0]
-        assert found == np.flatnonzero(gaps <= reach).tolist()
+        # All 520 differences may round to none; then it is that example, and no other counts.
+        assert found == np.flatnonzero(gaps <= (reach if gaps.min() > 0 else 0)).tolist()
 
 
 @given(stream=streams, options=settings_of_learners)

@@ -36,7 +36,7 @@ def both(found, expected):
 
 
 class Verbs(RuleBasedStateMachine):
-    """Teach, unteach, observe, predict, explain, drop, forget, merge, save and load."""
+    """Teach, exclude, unteach, observe, predict, explain, drop, forget, merge, save and load."""
 
     @initialize(
         quantizer=st.sampled_from(sorted(QUANTIZERS)),
@@ -44,6 +44,7 @@ class Verbs(RuleBasedStateMachine):
         gamma=st.sampled_from([0.0, 1e-6, 1e-2, 5.0]),
         epsilon=st.sampled_from([1e-1, 1e-3]),
         min_score=st.sampled_from([0.0, 0.0, 0.4]),
+        trust_radius=st.sampled_from([None, None, 1.2, 2.6]),  # between distances of the grid
     )
     def begin(self, **setting):
         self.setting = setting | {"sigma": 0.7}
@@ -54,6 +55,13 @@ class Verbs(RuleBasedStateMachine):
     def teach(self, x, name):
         before = state(self.learner)
         both(lambda: self.learner.teach(x, name), lambda: self.model.teach(x, name))
+        self.absorbed += state(self.learner) != before
+
+    @rule(x=GRID, name=NAMES | st.none())
+    def exclude(self, x, name):
+        before = state(self.learner)
+        options = {"nobody": True} if name is None else {"not_name": name}
+        both(lambda: self.learner.teach(x, **options), lambda: self.model.teach_not(x, name))
         self.absorbed += state(self.learner) != before
 
     @rule(x=GRID)
@@ -100,7 +108,7 @@ class Verbs(RuleBasedStateMachine):
     @rule(name=NAMES)
     def forget(self, name):
         # Rounding decides a tie, and with it who goes.
-        for c in self.model.unlabeled():
+        for c in [c for c in self.model.vertices if c.name is None]:
             best, second, *_ = sorted([*self.model.walk(c.id)[0].values(), 0, 0], reverse=True)
             assume(best == 0 or best - second > 1e-9)
         before = {c.id: c for c in copy.deepcopy(self.model.vertices)}
@@ -112,18 +120,27 @@ class Verbs(RuleBasedStateMachine):
         assert receipt.labeled == sum(c.name == name for c in gone)
         assert receipt.unlabeled == sum(c.name is None for c in gone)
         assert receipt.multiplicity == sum(c.multiplicity for c in gone)
-        left = {c.id for c in self.model.vertices}
+        left = {c.id for c in self.model.vertices if None not in c.not_names}
         assert set(receipt.unreachable) == left - self.model.reachable()
         self.absorbed -= receipt.multiplicity
 
-    @rule(taught=st.lists(st.tuples(GRID, NAMES), max_size=3), seen=st.lists(GRID, max_size=6))
-    def merge(self, taught, seen):
+    @rule(
+        taught=st.lists(st.tuples(GRID, NAMES), max_size=3),
+        excluded=st.lists(st.tuples(GRID, NAMES), max_size=2),
+        seen=st.lists(GRID, max_size=6),
+    )
+    def merge(self, taught, excluded, seen):
         other, its_model = pair_of_learners(**self.setting)
         for x, name in taught:
             both(lambda x=x, n=name: other.teach(x, n), lambda x=x, n=name: its_model.teach(x, n))
         for x in seen:
             other.observe(x)
             its_model.observe(x)
+        for x, name in excluded:
+            both(
+                lambda x=x, n=name: other.teach(x, not_name=n),
+                lambda x=x, n=name: its_model.teach_not(x, n),
+            )
         before, left_alone = state(self.learner), state(other)
         size = int(other.vertices().multiplicities.sum())
         try:
@@ -158,7 +175,10 @@ class Verbs(RuleBasedStateMachine):
 
     @invariant()
     def the_budget_holds(self):
-        assert self.learner.vertices().names.count(None) <= self.learner.max_vertices
+        vertices = self.learner.vertices()
+        named = zip(vertices.ids.tolist(), vertices.names, strict=True)
+        counted = [i for i, name in named if name is None and i not in vertices.negatives]
+        assert len(counted) <= self.learner.max_vertices
 
     @invariant()
     def every_example_is_counted_once(self):

@@ -30,6 +30,9 @@ class Model(LiteralLearner):
             here = self._at(c.vector)
             if here is not None and None not in (here.name, c.name) and here.name != c.name:
                 raise Refused(f"{here.name!r} is taught at the place of {c.name!r}")
+            for one, another in ((here, c), (c, here)):
+                if here and one.name is not None and another.not_names & {None, one.name}:
+                    raise Refused(f"{one.name!r} meets the place where it is not")
         self.names += [name for name in other.names if name not in self.names]
         moved = {}
         for c in arriving:
@@ -39,6 +42,7 @@ class Model(LiteralLearner):
                 here.multiplicity = 0
             here.multiplicity += c.multiplicity
             here.name = here.name or c.name
+            here.not_names |= c.not_names
             moved[c.id] = here.id
         if other is not self:  # thirty doublings of a list would fill the memory
             self.history += [Example(e.vector, moved[e.vertex]) for e in other.history]
@@ -48,7 +52,7 @@ class Model(LiteralLearner):
         self._shrink()
 
 
-def pair_of_learners(*, sigma, epsilon, gamma, n_g, quantizer, min_score=0.0):
+def pair_of_learners(*, sigma, epsilon, gamma, n_g, quantizer, min_score=0.0, trust_radius=None):
     """The learner under test, and the model of it."""
     learner = OnlineHarmonicLearner(
         HeatKernel(sigma, epsilon),
@@ -56,8 +60,10 @@ def pair_of_learners(*, sigma, epsilon, gamma, n_g, quantizer, min_score=0.0):
         max_vertices=n_g,
         quantizer=QUANTIZERS[quantizer](),
         min_score=min_score,
+        trust_radius=trust_radius,
     )
-    return learner, Model(sigma, epsilon, gamma, n_g, quantizer, min_score)
+    model = Model(sigma, epsilon, gamma, n_g, quantizer, min_score, trust_radius=trust_radius)
+    return learner, model
 
 
 def state(learner):
@@ -69,6 +75,7 @@ def state(learner):
         "type": vertices.vectors.dtype.name,
         "multiplicities": vertices.multiplicities.tolist(),
         "labels": list(vertices.names),
+        "negatives": dict(vertices.negatives),
         "names": learner.names,
         "radius": learner.radius,
         "size": len(learner),
@@ -80,6 +87,7 @@ def assert_same_state(learner, model):
     assert found["ids"] == [c.id for c in model.vertices]
     assert found["multiplicities"] == [c.multiplicity for c in model.vertices]
     assert found["labels"] == [c.name for c in model.vertices]
+    assert found["negatives"] == {c.id: c.not_names for c in model.vertices if c.not_names}
     assert found["names"] == tuple(model.names)
     assert found["vectors"] == [c.vector.tolist() for c in model.vertices]
     assert math.isclose(found["radius"], model.radius, rel_tol=1e-9)
@@ -91,6 +99,8 @@ def assert_same_answer(found, expected, *, tolerance=1e-8):
         assert abs(found.scores[name] - score) <= tolerance, name
     assert abs(found.sink - expected.sink) <= tolerance
     assert found.vertex == expected.vertex
+    assert found.candidate == expected.candidate or expected.confidence <= tolerance
+    assert found.support == expected.support or expected.confidence <= tolerance
     if (
         found.label != expected.label
     ):  # rounding may decide a tie, but not between somebody and None

@@ -69,6 +69,14 @@ class AnyOrder(RuleBasedStateMachine):
     def teach(self, x, name):
         self.both(lambda one: one.teach(x, name))
 
+    @rule(x=points, name=st.sampled_from(["ana", "ben"]))
+    def exclude(self, x, name):
+        self.both(lambda one: one.teach(x, not_name=name))
+
+    @rule(x=points)
+    def nobody(self, x):
+        self.both(lambda one: one.teach(x, nobody=True))
+
     @rule(x=points)
     def unteach(self, x):
         self.both(lambda one: one.unteach(x))

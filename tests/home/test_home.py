@@ -17,6 +17,7 @@ from helpers.homes import (
     watch,
 )
 from onlooker.core.errors import BadValue, LabelConflict, NotFound
+from onlooker.home import people
 from onlooker.home.database import NotSaved
 from onlooker.home.events import EventLog, digest
 from onlooker.home.retention import RetentionPolicy
@@ -251,3 +252,24 @@ def test_an_observation_that_is_refused_inside_a_batch_raises(tmp_path, monkeypa
             assert home.observe(np.full(8, 0.1), camera="door", frame=0).label == "ana"
             with pytest.raises(NotSaved), home.batch():
                 home.observe(np.full(8, 0.1), camera="door", frame=0)
+
+
+@pytest.mark.parametrize("kind", ["rename", "merge"])
+def test_who_a_face_is_not_follows_a_name_that_changes(tmp_path, kind):
+    home = opened(tmp_path)
+    home.teach(np.zeros(8), "ana")
+    home.teach(np.full(8, 5.0), "ben")
+    home.teach(np.full(8, 9.0), not_name="ana")
+    home.teach(np.full(8, 5.0), not_name="ana")
+    if kind == "rename":
+        people.rename(home, "ana", "anna")
+        expected = {1: {"anna"}, 2: {"anna"}}
+    else:
+        people.merge(home, "ana", "ben")
+        expected = {2: {"ben"}}  # what ben is not says nothing of ben any more
+    word = digest(home.learner)
+    assert home.vertices().negatives == expected
+    crash(home)
+    with opened(tmp_path) as home:
+        assert home.vertices().negatives == expected
+        assert digest(home.learner) == word

@@ -84,7 +84,8 @@ def decode_answer(encoded: bytes) -> BatchAnswer:
 def _fields(prediction: Prediction | None) -> tuple[Any, ...] | None:
     if prediction is None:
         return None
-    return prediction.label, dict(prediction.scores), prediction.sink, prediction.vertex
+    answer = prediction.label, dict(prediction.scores), prediction.sink, prediction.vertex
+    return *answer, prediction.candidate, prediction.support
 
 
 def _json(value: object) -> bytes:

@@ -8,6 +8,10 @@ number of labeled vertices.
 Only pairs inside the cutoff are stored, and no others are needed: beyond it the similarity is 0,
 and an accepted example has a neighbour inside it, so that the closest pair lies inside too. (Where
 labels were taken back it may not; then, and only then, all pairs are measured.)
+
+A person may also say who a vertex is *not*. Such a vertex is *fixed*: it does not count against the
+budget, no quantizer merges it and nothing is merged into it, so that what was said stays where it
+was said. "Nobody" ends every walk, so its slot is among those of the labeled ones.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -22,8 +26,10 @@ from onlooker.core.vectors import Query, Vectors
 
 UNLABELED = -1
 FREE = -2
+NOBODY = -3
+"""The label of a vertex where walks end for every name."""
 
-Kind = Literal["new", "absorbed", "merged", "dropped", "labeled", "unlabeled"]
+Kind = Literal["new", "absorbed", "merged", "dropped", "labeled", "unlabeled", "negatives"]
 
 
 class GraphEvent(NamedTuple):
@@ -50,9 +56,11 @@ class Neighbours(NamedTuple):
     unlabeled: int = 0
     """How many of them are unlabeled; these come first."""
     nearest: int | None = None
-    """The slot of the nearest, the oldest on a tie."""
+    """The slot of the nearest that is not fixed, the oldest on a tie."""
+    gap: float = np.inf
+    """Its squared distance."""
     absorber: int | None = None
-    """The nearest again, if it is at distance 0 or closer than R: it would absorb the vector."""
+    """What would absorb the vector: the vertex at distance 0, or the nearest if closer than R."""
 
 
 NO_NEIGHBOURS = Neighbours(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
@@ -69,6 +77,10 @@ class Graph:
         """How many slots are for unlabeled vertices; those for labeled ones follow."""
         self.unlabeled_count = 0
         """How many vertices count against the budget."""
+        self.negatives: dict[int, frozenset[int]] = {}
+        """By id of a vertex: the labels that a person said it is not. For "nobody" see `label`."""
+        self.fixed: NDArray[np.bool_] = np.zeros(0, dtype=bool)
+        """By slot: whether it is unlabeled with negatives, or nobody."""
         self.multiplicity: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.label: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         self.ids: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
@@ -103,13 +115,23 @@ class Graph:
         return int(slots[0]) if len(slots) and vertex >= 0 else None
 
     def unlabeled(self) -> list[int]:
-        """Slots of the unlabeled vertices, oldest first."""
-        slots = slots_where(self.label[: self.rows] != FREE)
+        """Slots of the unlabeled vertices that a quantizer may merge, oldest first."""
+        slots = slots_where((self.label[: self.rows] != FREE) & ~self.fixed[: self.rows])
         return [int(slot) for slot in slots[np.argsort(self.ids[slots])]]
+
+    @property
+    def fixed_rows(self) -> int:
+        """How many unlabeled vertices do not count against the budget."""
+        return int(np.count_nonzero(self.fixed[: self.rows])) if self.negatives else 0
+
+    def slots_not(self, label: int) -> Slots:
+        """Slots of the unlabeled vertices that a person said are not this label."""
+        marked = [vertex for vertex, labels in self.negatives.items() if label in labels]
+        return slots_where(np.isin(self.ids[: self.rows], marked))
 
     def query(self, vector: Rows) -> Query:
         """Prepare a vector for `neighbours` and `add`, and reserve a slot for it."""
-        self.reserve(self.unlabeled_count + 1, len(self.columns) + 1)
+        self.reserve(self.unlabeled_count + self.fixed_rows + 1, len(self.columns) + 1)
         return self.vectors.query(vector)
 
     def neighbours(self, query: Query, radius: float = 0.0) -> Neighbours:
@@ -124,8 +146,17 @@ class Graph:
         if not len(slots):
             return NO_NEIGHBOURS
         unlabeled = int(slots.searchsorted(self.rows))
-        nearest, absorber = self._nearest_of(slots, squared, radius)
-        return Neighbours(slots, squared, weights, unlabeled, nearest, absorber)
+        fixed = self.fixed[slots]
+        found: tuple[int | None, float, int | None]
+        if not fixed.any():
+            found = self._nearest_of(slots, squared, radius)
+        elif squared[fixed].min() <= 0:  # what is said of this very place
+            found = None, np.inf, int(slots[fixed][squared[fixed].argmin()])
+        elif fixed.all():
+            found = None, np.inf, None
+        else:
+            found = self._nearest_of(slots[~fixed], squared[~fixed], radius)
+        return Neighbours(slots, squared, weights, unlabeled, *found)
 
     def gap(self, first: int, second: int) -> float:
         """The distance between two vertices."""
@@ -158,10 +189,10 @@ class Graph:
         """The nearest vertex closer than radius that is labeled or older, if there is one."""
         slots, squared = self.vectors.near(self.vectors.stored(slot), radius * (1 + 1e-9))
         elder = (self.ids[slots] < self.ids[slot]) | (self.label[slots] >= 0)
-        elder &= slots != slot
+        elder &= (slots != slot) & ~self.fixed[slots]
         if not elder.any():
             return None
-        return self._nearest_of(slots[elder], squared[elder], radius)[1]
+        return self._nearest_of(slots[elder], squared[elder], radius)[2]
 
     def survivor(self, first: int, second: int) -> tuple[int, int]:
         """Which of two survives a merge and which goes: the labeled, the heavier, the older one."""
@@ -218,12 +249,14 @@ class Graph:
         self.label[slot] = label
         self.ids[slot] = self.next_id if vertex is None else vertex
         self.next_id = max(self.next_id, int(self.ids[slot]) + 1)
+        negative = label == UNLABELED and int(self.ids[slot]) in self.negatives
+        self.fixed[slot] = negative or label == NOBODY
         self._connect(slot, near)
         self._record("new", slot, multiplicity)
-        if label == UNLABELED:
-            self.unlabeled_count += 1
-        else:
+        if label != UNLABELED:
             self._list_columns()
+        elif not negative:
+            self.unlabeled_count += 1
         return slot
 
     def add_merged(self, into: int) -> None:
@@ -242,6 +275,7 @@ class Graph:
     def drop(self, slot: int) -> None:
         """Remove a vertex, with all examples that it represents."""
         self._record("dropped", slot)
+        self.negatives.pop(int(self.ids[slot]), None)
         self._remove(slot)
 
     def merge(self, survivor: int, gone: int) -> None:
@@ -250,6 +284,19 @@ class Graph:
         vertex, into = int(self.ids[gone]), int(self.ids[survivor])
         self.log.append(GraphEvent("merged", gone, vertex, survivor, into))
         self._remove(gone)
+
+    def exclude(self, slot: int, labels: frozenset[int]) -> None:
+        """Say which labels a vertex is not, in place of what was said before; none: all is open."""
+        vertex = int(self.ids[slot])
+        if labels:
+            self.negatives[vertex] = labels
+        else:
+            self.negatives.pop(vertex, None)
+        self._record("negatives", slot)
+        if slot < self.rows and self.fixed[slot] != bool(labels):
+            self.fixed[slot] = bool(labels)
+            self.unlabeled_count += -1 if labels else 1
+            self._measure(slot)
 
     def relabel(self, slot: int, label: int) -> None:
         """Label a vertex, or take its label back: it moves, with its id, to a slot of that kind."""
@@ -264,16 +311,26 @@ class Graph:
 
     def remove_label(self, label: int) -> None:
         """Take out a label that no vertex has; the labels above it move down by one."""
+        for vertex, labels in list(self.negatives.items()):
+            if label in labels and (slot := self.slot_of(vertex)) is not None:
+                self.exclude(slot, labels - {label})
+        self.negatives = {
+            vertex: frozenset(each - (each > label) for each in labels)
+            for vertex, labels in self.negatives.items()
+        }
         self.label[self.label > label] -= 1
         self._list_columns()
 
-    def _nearest_of(self, slots: Slots, squared: Floats, radius: float) -> tuple[int, int | None]:
-        """The nearest of some vertices (the oldest on a tie), and again if it absorbs within R."""
+    def _nearest_of(
+        self, slots: Slots, squared: Floats, radius: float
+    ) -> tuple[int, float, int | None]:
+        """The nearest of some vertices (the oldest on a tie), how near; again, if it absorbs."""
         smallest = squared.min()
         tied = slots[squared == smallest]
         nearest = int(tied[self.ids[tied].argmin()])
         # Distances, not squares: a radius that is the root of a square would not square back.
-        return nearest, nearest if smallest <= 0 or np.sqrt(smallest) < radius else None
+        absorbs = smallest <= 0 or np.sqrt(smallest) < radius
+        return nearest, float(smallest), nearest if absorbs else None
 
     def _open(self, at: int, extra: int) -> None:
         """Insert free slots at a position."""
@@ -281,6 +338,7 @@ class Graph:
         self.multiplicity = insert_rows(self.multiplicity, extra, 0, at)
         self.label = insert_rows(self.label, extra, FREE, at)
         self.ids = insert_rows(self.ids, extra, -1, at)
+        self.fixed = insert_rows(self.fixed, extra, False, at)
 
     def _remove(self, slot: int) -> None:
         self.vectors.free(slot)
@@ -289,10 +347,11 @@ class Graph:
         self.ids[slot] = -1
         if slot < self.rows:
             self._disconnect(slot)
-            self.unlabeled_count -= 1
+            self.unlabeled_count -= not self.fixed[slot]
         else:
             self._disconnect_label(slot - self.rows)
             self._list_columns()
+        self.fixed[slot] = False
 
     def _list_columns(self) -> None:
         columns = slots_where(self.label[self.rows :] != FREE)
@@ -304,23 +363,45 @@ class Graph:
 
     def _connect(self, slot: int, near: Neighbours) -> None:
         inner = near.unlabeled
-        rows, squared, weights = near.slots[:inner], near.squared[:inner], near.weights[:inner]
+        rows, weights = near.slots[:inner], near.weights[:inner]
         if slot < self.rows:
-            columns = near.slots[inner:] - self.rows
             self.weights[slot, rows] = self.weights[rows, slot] = weights
-            self._squared[slot, rows] = self._squared[rows, slot] = squared
-            self.to_labels[slot, columns] = near.weights[inner:]
-            self._squared_to_labels[slot, columns] = near.squared[inner:]
-            self._nearest[slot] = near.squared.min(initial=np.inf)
+            self.to_labels[slot, near.slots[inner:] - self.rows] = near.weights[inner:]
             self.components.join(slot, rows)
         else:
             self.to_labels[rows, slot - self.rows] = weights
-            self._squared_to_labels[rows, slot - self.rows] = squared
-        self._nearest[rows] = np.minimum(self._nearest[rows], squared)
+        self._put_distances(slot, near.slots, near.squared)
+
+    def _put_distances(self, slot: int, slots: Slots, squared: Floats) -> None:
+        """Store distances for the quantizer: infinite ones to and from what is fixed."""
+        if self.fixed[slot]:
+            squared = np.full(len(slots), np.inf)
+        elif (fixed := self.fixed[slots]).any():
+            squared = np.where(fixed, np.inf, squared)
+        inner = int(slots.searchsorted(self.rows))
+        rows = slots[:inner]
+        if slot < self.rows:
+            self._squared[slot, rows] = self._squared[rows, slot] = squared[:inner]
+            self._squared_to_labels[slot, slots[inner:] - self.rows] = squared[inner:]
+            self._nearest[slot] = squared.min(initial=np.inf)
+        else:
+            self._squared_to_labels[rows, slot - self.rows] = squared[:inner]
+        self._nearest[rows] = np.minimum(self._nearest[rows], squared[:inner])
+
+    def _measure(self, slot: int) -> None:
+        """Store the distances of an unlabeled vertex again, after it was fixed or released."""
+        touched = slots_where(self._squared[slot] < np.inf)
+        self._squared[slot] = self._squared[:, slot] = np.inf
+        self._squared_to_labels[slot] = np.inf
+        near = self.neighbours(self.vectors.stored(slot))
+        others = near.slots != slot
+        self._put_distances(slot, near.slots[others], near.squared[others])
+        self._find_nearest(touched)
 
     def _disconnect(self, slot: int) -> None:
         lost = self._squared[slot].copy()
-        touched = slots_where(lost < np.inf)
+        # What is fixed is linked without a distance, what was measured beyond the cutoff has one.
+        touched = slots_where((lost < np.inf) | (self.weights[slot] > 0))
         self.weights[slot] = self.weights[touched, slot] = 0.0
         self._squared[slot] = self._squared[touched, slot] = np.inf
         self.to_labels[slot] = 0.0
@@ -350,7 +431,7 @@ class Graph:
 
     def _measure_everything(self) -> None:
         """No pair that may be merged is inside the cutoff: fill in the distances beyond it."""
-        slots = self.occupied
+        slots = slots_where((self.label != FREE) & ~self.fixed)
         inner = int(np.searchsorted(slots, self.rows))
         for slot in slots[:inner]:
             squared = self.vectors.measure(self.vectors.stored(int(slot)), slots)

@@ -10,12 +10,29 @@ from os import PathLike
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlooker.core import solver, walks
-from onlooker.core.checks import Rows, as_name, as_number, as_rows, as_vector, is_number
+from onlooker.core.checks import (
+    Floats,
+    Rows,
+    Slots,
+    as_name,
+    as_number,
+    as_rows,
+    as_vector,
+    is_number,
+    slots_where,
+)
 from onlooker.core.errors import BadValue, Incompatible, LabelConflict, NotFound
-from onlooker.core.graph import NO_NEIGHBOURS, UNLABELED, Graph, GraphEvent, Neighbours
+from onlooker.core.graph import (
+    NO_NEIGHBOURS,
+    NOBODY,
+    UNLABELED,
+    Graph,
+    GraphEvent,
+    Neighbours,
+)
 from onlooker.core.persistence import Saved, errors_about, graph_of, state_of
 from onlooker.core.preconditioner import Preconditioner
 from onlooker.core.quantizer import ClosestPair, Quantizer
@@ -27,6 +44,7 @@ from onlooker.core.records import (
     Prediction,
     Receipt,
     State,
+    Support,
     Vertices,
 )
 from onlooker.core.similarity import Distance, HeatKernel
@@ -36,6 +54,22 @@ BLOCK = 64
 """Examples whose distances `observe_many` computes together."""
 
 
+TIE = 1 + 1e-6
+"""A score that exceeds what ended at negatives by less is equal to it, whatever rounding says."""
+
+
+class Scores(NamedTuple):
+    """Where the walk from one example ends."""
+
+    names: Floats
+    """The score of every name."""
+    sink: float
+    negatives: float = 0.0
+    """The part of the sink that ended at negatives."""
+    shares: Floats | None = None
+    """The parts of the scores, by labeled vertex, if there was a walk to solve."""
+
+
 class Inference(NamedTuple):
     """What is known of one example before it is learned."""
 
@@ -43,8 +77,8 @@ class Inference(NamedTuple):
     near: Neighbours
     prediction: Prediction
     local: walks.LocalWalk | None = None
-    """The walk from it, and where that ends, if there was one to solve."""
-    ends: solver.Ends | None = None
+    """The walk from it, and the shares of the labeled vertices, if there was one to solve."""
+    shares: Floats | None = None
 
 
 class OnlineHarmonicLearner:
@@ -63,8 +97,18 @@ class OnlineHarmonicLearner:
     4
 
     sink is the paper's gamma_g (10 * cutoff unless given). max_vertices is its n_g, the largest
-    number of unlabeled vertices. A name needs a score above min_score. features is a tag: learners
-    with different tags cannot be merged, and a file with another tag is not loaded.
+    number of unlabeled vertices. A name needs a score above min_score. An unlabeled example carries
+    a name only within trust_radius of a labeled example of it, in a straight line; beyond it the
+    name is a `candidate`, and nothing is learned until a person teaches it. features is a tag:
+    learners with different tags cannot be merged, and a file with another tag is not loaded.
+
+    **Negatives.** `teach(x, not_name="ana")` says that x is not ana, whoever else it may be. For
+    the score of ana, and of nobody else, a walk that reaches x ends there, in the sink. With N_a
+    the vertices that are not a, the harmonic function h_a of Section 2.1 has one condition more:
+    h_a = 0 on N_a. What the score loses is the probability that a walk which would have ended at a
+    passes N_a first. At "nobody" every walk ends: it is in N_a for every a. If more of a walk ends
+    at negatives than at any name, it is nobody: a person has said more against the name than for
+    it. Without negatives no score and no answer changes.
     """
 
     def __init__(
@@ -76,6 +120,7 @@ class OnlineHarmonicLearner:
         quantizer: Quantizer | None = None,
         min_score: float = 0.0,
         features: str = "",
+        trust_radius: float | None = None,
     ) -> None:
         if not isinstance(kernel, HeatKernel):
             raise BadValue(f"kernel must be a HeatKernel, got {kernel!r}")
@@ -91,6 +136,11 @@ class OnlineHarmonicLearner:
         self.quantizer: Quantizer = ClosestPair() if quantizer is None else quantizer
         self.min_score = float(as_number("min_score", min_score, least=0, below=1))
         self.features = features
+        self.trust_radius = (
+            None
+            if trust_radius is None
+            else float(as_number("trust_radius", trust_radius, least=0))
+        )
         self._graph = Graph(kernel, 0, np.float64, self.max_vertices)
         """C_t with its multiplicities v_t and similarities W_t."""
         self._names: list[str] = []
@@ -149,16 +199,18 @@ class OnlineHarmonicLearner:
             return Inference(query, near, self._nobody())
         if near.absorber is not None and near.absorber >= graph.rows:  # its label is given: y_i
             certain = np.arange(len(self._names)) == graph.label[near.absorber]
-            return Inference(query, near, self._named(certain.astype(np.float64), 0.0, near))
+            scores = Scores(certain.astype(np.float64), 1.0 - float(certain.any()))
+            return Inference(query, near, self._named(scores, query, near))
         # Build W_t, V_t and V_t W_t V_t, as far as a walk from x_t can get.
         local = walks.walk_from(graph, near, self.sink)
         if not (local.walk.start_to_labels.any() or local.walk.to_labels.any()):
             return Inference(query, near, self._nobody())
         # Solve min l'(L + gamma_g V_t) l, s.t. l_i = y_i, for the row of x_t and every name.
         ends = solver.ends(local.walk, self._preconditioner)
-        scores = np.bincount(graph.column_labels, ends.labels, len(self._names))
+        scores = self._scores(near, local, ends)
         # Name: y_t = sgn(l_t[t]), which is the name with the largest score.
-        return Inference(query, near, self._named(scores, ends.sink, near), local, ends)
+        named = self._named(scores, query, near, local)
+        return Inference(query, near, named, local, scores.shares)
 
     def _learn(self, inference: Inference) -> None:
         """Let the graph represent an example that was named."""
@@ -167,7 +219,7 @@ class OnlineHarmonicLearner:
         if near.absorber is not None:
             graph.absorb(near.absorber)  # v_t(i) = v_t(i) + 1
         elif near.nearest is not None and self.quantizer.merges_at_once(
-            graph, float(near.squared.min()), self.max_vertices
+            graph, near.gap, self.max_vertices
         ):
             graph.add_merged(near.nearest)  # nine of ten come this way when the budget is full
         else:
@@ -177,13 +229,13 @@ class OnlineHarmonicLearner:
     def _finish(self) -> None:
         """Shrink if |C_t| > n_g, where the figure does so in the next step; record the changes."""
         graph, self._radii = self._graph, []
+        if any(event.kind in ("dropped", "unlabeled") for event in graph.log):
+            self._remove_unused_names()
         if graph.unlabeled_count > self.max_vertices:
             self._radii = self.quantizer.shrink(graph, self.max_vertices, self._radius)
             self._radius = max([self._radius, *self._radii])
         self._events, graph.log = graph.log, []
         self._update_preconditioner()
-        if any(event.kind in ("dropped", "unlabeled") for event in self._events):
-            self._remove_unused_names()
 
     # ---- learning and naming
 
@@ -197,7 +249,8 @@ class OnlineHarmonicLearner:
         graph, predictions = self._graph, []
         for start in range(0, len(examples), BLOCK):
             block = examples[start : start + BLOCK]
-            graph.reserve(min(graph.unlabeled_count + len(block), self.max_vertices + 1), 0)
+            rows = min(graph.unlabeled_count + len(block), self.max_vertices + 1)
+            graph.reserve(rows + graph.fixed_rows, 0)
             predictions += [self._step(query) for query in graph.vectors.queries(block)]
         return predictions
 
@@ -205,19 +258,51 @@ class OnlineHarmonicLearner:
         """What observe would answer, leaving no trace."""
         return self._infer(self._query(x)).prediction
 
-    def teach(self, x: ArrayLike, name: str) -> None:
-        """Learn a labeled example. A new name at any time is a new class."""
-        name = as_name(name)
+    def teach(
+        self,
+        x: ArrayLike,
+        name: str | None = None,
+        *,
+        not_name: str | None = None,
+        nobody: bool = False,
+    ) -> None:
+        """Learn an example from a person: its name, a name that it is not, or that it is nobody.
+
+        A new name at any time is a new class. What an example is not is said of a known name.
+
+        >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+        >>> learner.teach([0.0], "ana")
+        >>> learner.observe([0.5]).label, learner.observe([1.0]).label
+        ('ana', 'ana')
+        >>> learner.teach([1.0], not_name="ana")
+        >>> print(learner.predict([1.1]).label, learner.predict([0.1]).label)
+        None ana
+        """
+        if (name is not None) + (not_name is not None) + bool(nobody) != 1:
+            raise BadValue(
+                "give a name, or not_name, or nobody=True, one of the three; "
+                f"got {name!r}, not_name {not_name!r}, nobody {nobody!r}"
+            )
+        if not_name is not None and not_name not in self._names:
+            raise NotFound(
+                f"nobody is called {not_name!r}; known are {', '.join(self.names) or '-'}"
+            )
+        label = None if name is None else as_name(name)
         vector = as_vector(x, like=self._like)
-        self._put(self._graph_for(vector), vector, 1, name)
+        negatives: frozenset[str | None] = frozenset()
+        if label is None:
+            negatives = frozenset({not_name})  # None: nobody
+        self._put(self._graph_for(vector), vector, 1, label, negatives)
         self._finish()
 
     def unteach(self, x: ArrayLike) -> None:
-        """Take the label of a labeled example back; its vertex stays, unlabeled."""
+        """Take back what was taught at a place; its vertex stays, unlabeled."""
         graph, query = self._graph, self._query(x)
-        slot = graph.neighbours(query).absorber if self._names else None
-        if slot is None or slot < graph.rows:
-            raise NotFound("there is no labeled example at this place; vertices() lists them")
+        slot = graph.neighbours(query).absorber if len(self) else None
+        taught = slot is not None and (slot >= graph.rows or bool(graph.fixed[slot]))
+        if slot is None or not taught:
+            raise NotFound("nothing was taught at this place; vertices() lists what was")
+        graph.negatives.pop(int(graph.ids[slot]), None)
         graph.relabel(slot, UNLABELED)
         self._finish()
 
@@ -238,10 +323,12 @@ class OnlineHarmonicLearner:
         for column in columns:
             column.flags.writeable = False
         names = tuple(self._names[label] if label >= 0 else None for label in graph.label[slots])
-        return Vertices(*columns, names)
+        negatives = {int(graph.ids[slot]): self._negatives_of(int(slot)) for slot in slots}
+        said = {vertex: frozenset(excluded) for vertex, excluded in negatives.items() if excluded}
+        return Vertices(*columns, names, said)
 
     def owners(self) -> dict[int, str | None]:
-        """The best name of each vertex, by id: one solution for all of them at once.
+        """The name that each vertex carries, by id: one solution for all of them at once.
 
         >>> from onlooker import HeatKernel
         >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
@@ -254,8 +341,7 @@ class OnlineHarmonicLearner:
         ids = graph.ids[graph.occupied].tolist()
         if not names:
             return dict.fromkeys(ids)
-        best = walks.best_labels(graph, len(names), self.sink).tolist()
-        found = zip(ids, best, strict=True)
+        found = zip(ids, self._carried_labels().tolist(), strict=True)
         return {vertex: names[label] if label >= 0 else None for vertex, label in sorted(found)}
 
     def changes(self) -> Changes:
@@ -272,6 +358,7 @@ class OnlineHarmonicLearner:
             dropped=vertices("dropped"),
             labeled=vertices("labeled"),
             unlabeled=vertices("unlabeled"),
+            negatives=vertices("negatives"),
             doubled=tuple(self._radii),
         )
 
@@ -290,11 +377,15 @@ class OnlineHarmonicLearner:
         self._finish()
 
     def forget(self, name: str) -> Receipt:
-        """Delete a name: its labeled vertices, and every unlabeled one whose best name it is."""
+        """Delete a name: its labeled vertices, every unlabeled one whose best name it is, whatever
+        a person said against it, and every one that is kept only because it is not that name."""
         if name not in self._names:
             raise NotFound(f"nobody is called {name!r}; known are {', '.join(self.names) or '-'}")
         graph, label = self._graph, self._names.index(name)
         doomed = graph.occupied[walks.best_labels(graph, len(self._names), self.sink) == label]
+        only = [vertex for vertex, labels in graph.negatives.items() if labels == {label}]
+        kept_for_it = slots_where(np.isin(graph.ids[: graph.rows], only))
+        doomed = np.union1d(doomed, kept_for_it)
         labeled = int(np.count_nonzero(graph.label[doomed] >= 0))
         multiplicity = int(graph.multiplicity[doomed].sum())
         for slot in doomed:
@@ -313,13 +404,15 @@ class OnlineHarmonicLearner:
         vectors = theirs.vectors.astype(graph.vectors.rows.dtype)
         # Labels first: an unlabeled vertex gives way to a label at its place, never the reverse.
         order = sorted(range(len(theirs.ids)), key=lambda row: theirs.names[row] is None)
+        said = [theirs.negatives.get(vertex, frozenset()) for vertex in theirs.ids.tolist()]
         for row in order:
             near = graph.neighbours(graph.query(vectors[row]))
-            self._refuse_second_name(near.absorber, theirs.names[row])
+            self._refuse_contradiction(graph, near.absorber, theirs.names[row], said[row])
         for name in other.names:
             self._label_of(name)
         for row in order:
-            self._put(graph, vectors[row], int(theirs.multiplicities[row]), theirs.names[row])
+            count = int(theirs.multiplicities[row])
+            self._put(graph, vectors[row], count, theirs.names[row], said[row])
         self._radius = max(self._radius, other.radius)
         self.quantizer.settle(graph, self._radius)
         self._finish()
@@ -367,6 +460,7 @@ class OnlineHarmonicLearner:
             "quantizer": self.quantizer,
             "min_score": self.min_score,
             "features": self.features,
+            "trust_radius": self.trust_radius,
         }
 
     # ---- helpers
@@ -394,43 +488,141 @@ class OnlineHarmonicLearner:
         """The answer where no label is reached."""
         return Prediction(None, dict.fromkeys(self._names, 0.0), 1.0, None)
 
-    def _named(self, scores: NDArray[Any], sink: float, near: Neighbours) -> Prediction:
+    def _scores(self, near: Neighbours, local: walks.LocalWalk, ends: solver.Ends) -> Scores:
+        """The score of every name: what ends at its labels, without passing a negative of it."""
+        graph, shares = self._graph, ends.labels
+        columns, negatives = graph.column_labels, 0.0
+        if graph.fixed.any():
+            shares, nobody = shares.copy(), columns == NOBODY
+            negatives, shares[nobody] = float(shares[nobody].sum()), 0.0
+            for label in sorted(set().union(*graph.negatives.values())):
+                own = columns == label
+                rest = self._past_negatives(label, near, local)
+                if rest is not None:
+                    rest = np.minimum(rest[own], shares[own])
+                    negatives += float((shares[own] - rest).sum())
+                    shares[own] = rest
+            columns = np.where(nobody, 0, columns)
+        scores = np.bincount(columns, shares, len(self._names))
+        sink = min(ends.sink + negatives, 1.0)
+        return Scores(np.asarray(scores, float), sink, negatives, shares)
+
+    def _past_negatives(
+        self, label: int, near: Neighbours, local: walks.LocalWalk
+    ) -> Floats | None:
+        """Where the walk ends if it may not pass the negatives of a label; None: it never does."""
+        slots = self._graph.slots_not(label)
+        if near.absorber is not None and near.absorber in slots:
+            return np.zeros(len(self._graph.columns))
+        rows = np.isin(local.members, slots) & (local.walk.multiplicity > 0)
+        if not rows.any():
+            return None
+        ends = solver.ends(walks.ended_at(local.walk, slots_where(rows)))
+        return ends.labels[: len(self._graph.columns)]
+
+    def _named(
+        self,
+        found: Scores,
+        query: Query,
+        near: Neighbours,
+        local: walks.LocalWalk | None = None,
+    ) -> Prediction:
         """The best name if its score is enough; a tie goes to the name taught first."""
+        graph, scores, sink = self._graph, found.names, found.sink
         best = int(scores.argmax())
         table = dict(zip(self._names, scores.tolist(), strict=True))
-        if not scores[best] > self.min_score:
+        if not scores[best] > max(self.min_score, found.negatives * TIE):
             return Prediction(None, table, sink, None)
-        graph = self._graph
+        support: Support = "labeled"
+        if local is not None:
+            linked = local.walk.start_to_labels[graph.column_labels == best].any()
+            support = "direct" if linked else "inferred"
+        if not self._trusted(query, best):
+            return Prediction(None, table, sink, None, self._names[best], support)
         vertex = graph.next_id if near.absorber is None else int(graph.ids[near.absorber])
-        return Prediction(self._names[best], table, sink, vertex)
+        return Prediction(self._names[best], table, sink, vertex, None, support)
+
+    def _trusted(self, query: Query, label: int) -> bool:
+        """Whether x is near enough, in a straight line, to an example with that label."""
+        if self.trust_radius is None:
+            return True
+        graph = self._graph
+        slots = graph.rows + graph.columns[graph.column_labels == label]
+        return bool(np.sqrt(graph.vectors.measure(query, slots).min()) <= self.trust_radius)
+
+    def _carried_labels(self) -> Slots:
+        """The label that each vertex carries, in slot order: `_scores` and `_named` for all."""
+        graph, count = self._graph, len(self._names)
+        slots, scores = graph.occupied, walks.all_scores(graph, len(self._names), self.sink)
+        ended = scores[:, count].copy()
+        for label in sorted(set().union(*graph.negatives.values())):
+            negatives = graph.slots_not(label)
+            if len(negatives):
+                rest = walks.all_scores(graph, count, self.sink, ended=negatives)[:, label]
+                ended += np.maximum(scores[:, label] - rest, 0.0)
+                scores[:, label] = np.minimum(scores[:, label], rest)
+        best = scores[:, :count].argmax(axis=1)
+        enough = scores[np.arange(len(slots)), best] > ended * TIE
+        if self.trust_radius is not None:
+            for row in slots_where(enough & (slots < graph.rows)):
+                query = graph.vectors.stored(int(slots[row]))
+                enough[row] = self._trusted(query, int(best[row]))
+        return np.where(enough, best, UNLABELED)
+
+    def _negatives_of(self, slot: int) -> tuple[str | None, ...]:
+        """The names that a vertex is not, in order; None: it is nobody."""
+        graph = self._graph
+        excluded = sorted(graph.negatives.get(int(graph.ids[slot]), ()))
+        nobody = (None,) if graph.label[slot] == NOBODY else ()
+        return *nobody, *(self._names[label] for label in excluded)
 
     def _endings(self, inference: Inference) -> Iterator[Ending]:
         """Which labeled vertices the walk ends at, and along which chains."""
         graph, absorber = self._graph, inference.near.absorber
-        if inference.local is not None and inference.ends is not None:
-            shares = inference.ends.labels.tolist()
+        if inference.local is not None and inference.shares is not None:
+            shares = inference.shares.tolist()
             chains = walks.chains(graph, inference.local)
             for label, share, chain in zip(graph.column_labels, shares, chains, strict=True):
-                if chain:
+                if chain and label != NOBODY:
                     yield Ending(self._names[label], share, chain)
-        elif absorber is not None and absorber >= graph.rows:
+        elif absorber is not None and absorber >= graph.rows and graph.label[absorber] >= 0:
             name = self._names[graph.label[absorber]]
             yield Ending(name, 1.0, (walks.step(graph, absorber),))
 
-    def _put(self, graph: Graph, vector: Rows, multiplicity: int, name: str | None) -> None:
+    def _put(
+        self,
+        graph: Graph,
+        vector: Rows,
+        multiplicity: int,
+        name: str | None,
+        negatives: frozenset[str | None] = frozenset(),
+    ) -> None:
         """Add examples at a place: a new vertex, or more examples for the one that is there."""
         query = graph.query(vector)
         near = graph.neighbours(query)
         slot = near.absorber
-        self._refuse_second_name(slot, name)
+        self._refuse_contradiction(graph, slot, name, negatives)
         self._graph = graph
         label = UNLABELED if name is None else self._label_of(name)
         if slot is None:
-            graph.add(query, near, label=label, multiplicity=multiplicity)
-            return
-        graph.absorb(slot, multiplicity)
-        if name is not None and slot < graph.rows:
-            graph.relabel(slot, label)
+            slot = graph.add(query, near, label=label, multiplicity=multiplicity)
+            vertex = int(graph.ids[slot])
+        else:
+            vertex = int(graph.ids[slot])
+            graph.absorb(slot, multiplicity)
+            if name is not None and slot < graph.rows:
+                graph.relabel(slot, label)
+        if negatives:
+            self._exclude(graph, vertex, negatives)
+
+    def _exclude(self, graph: Graph, vertex: int, negatives: frozenset[str | None]) -> None:
+        """Say of a vertex who it is not, beside what was said before."""
+        labels = frozenset(self._label_of(name) for name in negatives if name is not None)
+        slot = graph.slot_of(vertex)
+        if labels and slot is not None:
+            graph.exclude(slot, graph.negatives.get(vertex, frozenset()) | labels)
+        if None in negatives and slot is not None and graph.label[slot] != NOBODY:
+            graph.relabel(slot, NOBODY)
 
     def _label_of(self, name: str) -> int:
         """The label of a name, a new one if need be."""
@@ -460,22 +652,37 @@ class OnlineHarmonicLearner:
         graph, kind, vertex = self._graph, event.kind, event.vertex
         if kind == "merged":
             return Entry(kind, vertex, into=event.into_vertex)
-        slot = graph.slot_of(vertex) if event.slot >= 0 and kind in ("new", "labeled") else None
+        stays = event.slot >= 0 and kind in ("new", "labeled", "negatives")
+        slot = graph.slot_of(vertex) if stays else None
         if slot is None:  # or merged before the call was over
             return Entry(kind, vertex, event.examples)
+        if kind == "negatives" or (kind == "labeled" and graph.label[slot] == NOBODY):
+            return Entry("negatives", vertex, not_names=self._negatives_of(slot))
         name = self._names[graph.label[slot]] if graph.label[slot] >= 0 else None
         vector = graph.vectors.rows[slot].copy() if kind == "new" else None
         return Entry(kind, vertex, event.examples, name=name, vector=vector)
 
-    def _refuse_second_name(self, slot: int | None, name: str | None) -> None:
-        if slot is None or name is None or slot < self._graph.rows:
+    def _refuse_contradiction(
+        self,
+        graph: Graph,
+        slot: int | None,
+        name: str | None,
+        negatives: frozenset[str | None],
+    ) -> None:
+        """What is said of one place must agree: one name at most, and none that it is not."""
+        if slot is None or not (name is not None or negatives):
             return
-        present = self._names[self._graph.label[slot]]
-        if present != name:
-            raise LabelConflict(
-                f"this place is labeled {present!r} and cannot be {name!r} too; "
-                "take the first label back with unteach"
-            )
+        present = self._names[graph.label[slot]] if graph.label[slot] >= 0 else None
+        excluded = self._negatives_of(slot)
+        if present is not None and name not in (None, present):
+            said = f"is labeled {present!r} and cannot be {name!r} too"
+        elif present is not None and (None in negatives or present in negatives):
+            said = f"is labeled {present!r}, so it cannot be said that it is not"
+        elif name is not None and (None in excluded or name in excluded):
+            said = f"was said not to be {name!r}"
+        else:
+            return
+        raise LabelConflict(f"this place {said}; take the first label back with unteach")
 
     def _refuse_to_merge(self, other: object) -> None:
         if not isinstance(other, OnlineHarmonicLearner):

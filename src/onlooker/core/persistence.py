@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from onlooker.core import snapshot
 from onlooker.core.checks import as_name, as_number, as_rows
 from onlooker.core.errors import BadValue, BadVector, Incompatible, SnapshotError
-from onlooker.core.graph import UNLABELED, Graph
+from onlooker.core.graph import NOBODY, UNLABELED, Graph
 from onlooker.core.quantizer import ClosestPair, Doubling, Quantizer
 from onlooker.core.records import State
 from onlooker.core.similarity import Cosine, Distance, Euclidean, HeatKernel
 
 WHAT = "onlooker.OnlineHarmonicLearner"
+
+NO_NEGATIVES: NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
 
 KNOWN: tuple[Distance | Quantizer, ...] = (Euclidean(), Cosine(), ClosestPair(), Doubling())
 
@@ -54,6 +56,7 @@ class Saved:
             "labels": state.labels,
             "multiplicities": state.multiplicities,
             "vectors": state.vectors,
+            "negatives": state.negatives,
         }
         snapshot.write(path, header, arrays)
 
@@ -91,14 +94,19 @@ def errors_about(path: str | PathLike[str]) -> Iterator[None]:
 def state_of(graph: Graph, names: list[str], radius: float) -> State:
     """A copy of what a graph holds."""
     slots = graph.occupied
+    labels, ids = graph.label[slots].astype(np.int64), graph.ids[slots]
+    negatives = [(vertex, -1) for vertex in ids[labels == NOBODY].tolist()]
+    for vertex, excluded in graph.negatives.items():
+        negatives += [(vertex, label) for label in excluded]
     return State(
-        graph.ids[slots],
+        ids,
         graph.vectors.rows[slots],
         graph.multiplicity[slots],
-        graph.label[slots].astype(np.int64),
+        np.maximum(labels, UNLABELED),
         names,
         radius,
         graph.next_id,
+        np.array(sorted(negatives), dtype=np.int64).reshape(-1, 2),
     )
 
 
@@ -106,11 +114,17 @@ def graph_of(state: State, kernel: HeatKernel, budget: int) -> Graph:
     """The graph that a state describes; an inconsistent state raises BadValue."""
     columns = _sound_columns(state)
     graph = Graph(kernel, state.vectors.shape[1], state.vectors.dtype, budget)
+    nobody = {vertex for vertex, label in state.negatives.tolist() if label < 0}
+    for vertex, label in state.negatives.tolist():
+        if label >= 0:
+            graph.negatives[vertex] = graph.negatives.get(vertex, frozenset()) | {label}
     for vector, vertex, label, multiplicity in zip(state.vectors, *columns, strict=True):
         query = graph.query(vector)
         near = graph.neighbours(query)
         if near.absorber is not None:
             raise BadValue("two vertices at the same place")
+        if vertex in nobody:
+            label = NOBODY
         graph.add(query, near, label=label, multiplicity=multiplicity, vertex=vertex)
     if graph.unlabeled_count > budget:
         raise BadValue(f"{graph.unlabeled_count} vertices exceed the budget")
@@ -132,6 +146,7 @@ def _settings(
         "max_vertices": as_number("max_vertices", header["max_vertices"], least=1, whole=True),
         "quantizer": _by_repr(header["quantizer"], quantizer),
         "min_score": as_number("min_score", header["min_score"], least=0, below=1),
+        "trust_radius": header.get("trust_radius"),  # checked as the constructor's
         "features": header["features"],
     }
 
@@ -147,6 +162,7 @@ def _state(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Sta
         names=[as_name(name) for name in header["names"]],
         radius=as_number("radius", header["radius"], least=0),
         next_id=int(as_number("next_id", header["next_id"], least=0, below=2**62, whole=True)),
+        negatives=arrays.get("negatives", NO_NEGATIVES),  # files of earlier versions have none
     )
 
 
@@ -168,7 +184,20 @@ def _sound_columns(state: State) -> list[NDArray[np.int64]]:
     )
     if not sound:
         raise BadValue("ids, labels or multiplicities out of range")
+    _refuse_unsound_negatives(state)
     return columns
+
+
+def _refuse_unsound_negatives(state: State) -> None:
+    negatives = state.negatives
+    if negatives.ndim != 2 or negatives.shape[1] != 2 or negatives.dtype != np.int64:
+        raise BadValue(f"negatives of shape {negatives.shape} and type {negatives.dtype}")
+    given = dict(zip(state.ids.tolist(), state.labels.tolist(), strict=True))
+    for vertex, label in negatives.tolist():
+        if vertex not in given or not -1 <= label < len(state.names):
+            raise BadValue("negatives out of range")
+        if given[vertex] >= 0 and label in (-1, given[vertex]):
+            raise BadValue(f"vertex {vertex} has a label and a negative that excludes it")
 
 
 def _by_repr(text: object, given: Any) -> Any:

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+Support = Literal["labeled", "direct", "inferred"]
+"""How a name is supported: x is a labeled example, is linked to one, or only by way of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,10 @@ class Prediction:
     """The probability that the walk ends nowhere: 1 - sum(scores)."""
     vertex: int | None
     """The id of the vertex that represents x; None for nobody."""
+    candidate: str | None = None
+    """The name that the walk gives, where x is too far from every label of it to carry it."""
+    support: Support | None = None
+    """Of the name, or of the candidate."""
 
     @property
     def confidence(self) -> float:
@@ -95,6 +102,8 @@ class Changes:
     dropped: tuple[int, ...] = ()
     labeled: tuple[int, ...] = ()
     unlabeled: tuple[int, ...] = ()
+    negatives: tuple[int, ...] = ()
+    """Vertices of which was said who they are not."""
     doubled: tuple[float, ...] = ()
     """The radius after each doubling."""
 
@@ -118,6 +127,8 @@ class Entry:
     """The vertex that it was merged into."""
     name: str | None = None
     """Of a labeled vertex that is new or was labeled."""
+    not_names: tuple[str | None, ...] = ()
+    """All names that the vertex is not, from now on; None: it is nobody."""
     vector: NDArray[np.floating[Any]] | None = None
     """Of a new vertex that is still there at the end of the call."""
 
@@ -149,6 +160,8 @@ class Vertices:
     vectors: NDArray[np.floating[Any]]
     multiplicities: NDArray[np.int64]
     names: tuple[str | None, ...]
+    negatives: Mapping[int, frozenset[str | None]] = field(default_factory=dict)
+    """By id: the names that a person said a vertex is not; None: it is nobody."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,3 +183,5 @@ class State:
     radius: float
     next_id: int
     """The id that the next vertex gets; none is used twice."""
+    negatives: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    """Rows of the id of a vertex and the index of a name that it is not; -1: it is nobody."""

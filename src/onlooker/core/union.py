@@ -58,7 +58,8 @@ def union(parts: Iterable[UnionSummary], *, max_vertices: int | None = None) -> 
     everything = _merged(learners, more=len(waiting))
     refused = _observe_again(everything, waiting)
     state = _sorted(everything.state())
-    if state.radius == 0 and np.count_nonzero(state.labels == UNLABELED) <= united.max_vertices:
+    counted = (state.labels == UNLABELED) & ~np.isin(state.ids, state.negatives[:, 0])
+    if state.radius == 0 and np.count_nonzero(counted) <= united.max_vertices:
         united = united.restored(state)
     else:  # merged into an empty one, it is settled at the largest R and shrunk, once
         united.merge(everything.restored(state))
@@ -76,6 +77,7 @@ def _like(
         quantizer=quantizer or learner.quantizer,
         min_score=learner.min_score,
         features=learner.features,
+        trust_radius=learner.trust_radius,
     )
 
 
@@ -83,7 +85,7 @@ def _merged(learners: Sequence[OnlineHarmonicLearner], *, more: int) -> OnlineHa
     """Every vertex of every part, and a budget for that many more, so that nothing shrinks."""
     first = learners[0]
     for other in learners:
-        for what in ("quantizer", "min_score"):
+        for what in ("quantizer", "min_score", "trust_radius"):
             here, there = getattr(first, what), getattr(other, what)
             if here != there:
                 raise Incompatible(f"cannot unite: {what} {here!r} here, {there!r} there")
@@ -122,6 +124,8 @@ def _sorted(state: State) -> State:
     names = sorted(state.names)
     numbers = np.array([*map(names.index, state.names), UNLABELED], dtype=np.int64)
     rows = sorted(range(len(state.ids)), key=lambda row: _order(state.vectors[row]))
+    new_ids = {int(state.ids[row]): place for place, row in enumerate(rows)}
+    negatives = [(new_ids[vertex], numbers[label]) for vertex, label in state.negatives.tolist()]
     return State(
         np.arange(len(rows)),
         state.vectors[rows],
@@ -130,6 +134,7 @@ def _sorted(state: State) -> State:
         names,
         state.radius,
         len(rows),
+        np.array(sorted(negatives), dtype=np.int64).reshape(-1, 2),
     )
 
 

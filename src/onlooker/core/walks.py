@@ -11,10 +11,12 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from onlooker.core.checks import Floats, Slots, slots_where
-from onlooker.core.graph import FREE, UNLABELED, Graph, Neighbours
+from onlooker.core.graph import FREE, NOBODY, UNLABELED, Graph, Neighbours
 from onlooker.core.harmonic import harmonic_solution
 from onlooker.core.records import Step
-from onlooker.core.solver import Walk
+from onlooker.core.solver import Walk, compressed
+
+NO_SLOTS: Slots = np.zeros(0, dtype=np.intp)
 
 LARGE, LARGE_SHARE = 300, 0.6
 """A component of more vertices, and a larger share of the slots, is solved without copying it."""
@@ -72,6 +74,30 @@ def _start(graph: Graph, near: Neighbours) -> tuple[Floats, Floats, Slots, float
     return start, to_labels, near.slots[:inner], 1.0
 
 
+def ended_at(walk: Walk, rows: Slots) -> Walk:
+    """The same walk, ended at some of its unlabeled vertices: a column for each after the labels.
+
+    What the walk cannot reach without passing one of them is left out, since without a sink the
+    system of a part that reaches nothing is singular.
+    """
+    links = walk.weights > 0
+    frontier = (walk.start > 0) & (walk.multiplicity > 0)
+    frontier[rows] = False
+    reached = frontier
+    while frontier.any():
+        frontier = links[frontier].any(axis=0) & (walk.multiplicity > 0) & ~reached
+        frontier[rows] = False
+        reached = reached | frontier
+    ended = walk.multiplicity[rows]
+    return compressed(
+        walk._replace(
+            multiplicity=np.where(reached, walk.multiplicity, 0.0),
+            to_labels=np.column_stack([walk.to_labels, walk.weights[:, rows] * ended]),
+            start_to_labels=np.append(walk.start_to_labels, walk.start[rows] * ended),
+        )
+    )
+
+
 def chains(graph: Graph, local: LocalWalk) -> list[tuple[Step, ...]]:
     """For each labeled vertex the most probable chain from x to it; empty where there is none.
 
@@ -110,20 +136,31 @@ def _trace(graph: Graph, slots: Slots, before: NDArray[np.int32], end: int) -> t
     return tuple(reversed(steps))
 
 
-def best_labels(graph: Graph, labels: int, sink: float) -> Slots:
-    """The best label of every vertex, in slot order; UNLABELED where none is reached."""
+def all_scores(graph: Graph, labels: int, sink: float, *, ended: Slots = NO_SLOTS) -> Floats:
+    """The scores of every vertex, in slot order, a column for each label and one for nobody.
+
+    Walks end at the unlabeled vertices `ended` too, and reach no label there.
+    """
     slots = graph.occupied
     inner = slots[slots < graph.rows]
     exits = graph.to_labels[np.ix_(inner, slots[len(inner) :] - graph.rows)]
     among = np.zeros((exits.shape[1], exits.shape[1]))
-    given = graph.label[slots]
-    scores = harmonic_solution(
+    given = np.where(graph.label[slots] == NOBODY, labels, graph.label[slots])
+    return harmonic_solution(
         np.block([[graph.weights[np.ix_(inner, inner)], exits], [exits.T, among]]),
-        given[:, None] == np.arange(labels),
-        given >= 0,
+        given[:, None] == np.arange(labels + 1),
+        (slots >= graph.rows) | np.isin(slots, ended),
         sink=sink,
         multiplicity=graph.multiplicity[slots],
     )
+
+
+def best_labels(graph: Graph, labels: int, sink: float) -> Slots:
+    """The best label of every vertex, in slot order, whatever a person said it is not.
+
+    UNLABELED where none is reached.
+    """
+    scores = all_scores(graph, labels, sink)[:, :labels]
     return np.where(scores.any(axis=1), scores.argmax(axis=1), UNLABELED)
 
 
@@ -132,6 +169,7 @@ def unreachable(graph: Graph) -> Slots:
     inner = slots_where(graph.label[: graph.rows] != FREE)
     links = csr_array(graph.weights[np.ix_(inner, inner)])
     count, part = connected_components(links, directed=False)
+    named = graph.columns[graph.column_labels != NOBODY]
     reached = np.zeros(count, dtype=bool)
-    reached[part[graph.to_labels[inner].any(axis=1)]] = True
+    reached[part[graph.to_labels[np.ix_(inner, named)].any(axis=1)]] = True
     return inner[~reached[part]]

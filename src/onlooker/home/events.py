@@ -7,7 +7,8 @@ change, in the order in which the graph made them:
     ["new", 7, 12, null, 1657960367]                       the CRC32 of its vector, if it stays
     ["absorbed", 3]  ["absorbed", 3, 5]                    one example more, or several
     ["merged", 7, 3]  ["dropped", 7]                       7 is part of 3 now; 7 is gone
-    ["labeled", 7, "ana"]  ["unlabeled", 7]
+    ["labeled", 7, "ana"]  ["unlabeled", 7]                unlabeled: of what it is not, too
+    ["negatives", 7, ["ana"]]  ["negatives", 7, [null]]    all that 7 is not; null: it is nobody
     ["doubled", 0.5]  ["radius", 0.5]                      R after a doubling; R set by a merge
     ["names", ["ana", "ben"]]                              all names in order, when they changed
     ["undo", 41]                                           the state after event 41
@@ -55,7 +56,8 @@ class Event:
     camera: str | None
     frame: int | None
     kind: str
-    """The verb: observe, teach, unteach, drop, forget, merge, rename, merge names, undo."""
+    """The verb: observe, teach, exclude (who it is not), unteach, drop, forget, merge, rename,
+    merge names, undo."""
     entries: str
     next_id: int = 0
     """The id that the next vertex will get."""
@@ -263,6 +265,8 @@ def change_of(entry: Entry) -> Change:
             return ["merged", entry.vertex, entry.into]
         case "labeled":
             return ["labeled", entry.vertex, entry.name]
+        case "negatives":
+            return ["negatives", entry.vertex, list(entry.not_names)]
         case "new" if entry.vector is not None:
             return ["new", entry.vertex, entry.count, entry.name, crc32(_bytes(entry.vector))]
         case "new" if entry.count != 1:
@@ -309,19 +313,23 @@ def removed_vertices(entries: Iterable[Entry]) -> list[int]:
 
 def pictured_vertex(kind: str, entries: Sequence[Entry]) -> int | None:
     """The vertex that a picture belongs to: what was taught, or what is new and stays."""
-    if kind == "teach":
+    if kind in ("teach", "exclude"):
         return entries[0].vertex
     return next((entry.vertex for entry in entries if entry.vector is not None), None)
 
 
 def digest(learner: OnlineHarmonicLearner) -> str:
-    """A hash of ids, vectors, multiplicities, labels and radius: equal hash, equal knowledge."""
+    """A hash of ids, vectors, multiplicities, labels, negatives and radius: equal hash, equal
+    knowledge."""
     known = learner.vertices()
     checksum = hashlib.sha256()
     for column in (known.ids, known.vectors, known.multiplicities):
         checksum.update(f"{column.dtype.str} {column.shape} ".encode())
         checksum.update(np.ascontiguousarray(column).tobytes())
     checksum.update(json.dumps([known.names, learner.names, learner.radius]).encode())
+    if known.negatives:  # without any, the hash is that of earlier versions
+        said = {vertex: sorted(map(str, names)) for vertex, names in known.negatives.items()}
+        checksum.update(json.dumps(said, sort_keys=True).encode())
     return checksum.hexdigest()
 
 

@@ -145,16 +145,18 @@ class Home:
     def teach(
         self,
         x: ArrayLike,
-        name: str,
+        name: str | None = None,
         *,
+        not_name: str | None = None,
+        nobody: bool = False,
         picture: Picture = None,
         camera: str | None = None,
         frame: int | None = None,
     ) -> None:
-        """Learn a labeled example."""
+        """Learn an example from a person: its name, a name that it is not, or that it is nobody."""
         self._change(
-            "teach",
-            lambda learner: learner.teach(x, name),
+            "exclude" if name is None else "teach",
+            lambda learner: learner.teach(x, name, not_name=not_name, nobody=nobody),
             picture=picture,
             camera=camera,
             frame=frame,
@@ -186,7 +188,7 @@ class Home:
         self.teach(known.vectors[places[0]], name)
 
     def unteach(self, x: ArrayLike) -> None:
-        """Take the label of a labeled example back."""
+        """Take back what was taught at a place: a label, or who it is not."""
         self._change("unteach", lambda learner: learner.unteach(x))
 
     def drop(self, vertex: int) -> None:

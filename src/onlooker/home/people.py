@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlooker.core.checks import as_name
 from onlooker.core.errors import LabelConflict, NotFound
@@ -78,6 +79,12 @@ def _change_name(home: Home, kind: str, name: str, to: str) -> int:
         return len(mine)
     renamed = learner.restored(_renamed_state(state, name, to))
     changes: list[Change] = [["labeled", vertex, to] for vertex in sorted(mine)]
+    before, after = learner.vertices().negatives, renamed.vertices().negatives
+    changes += [
+        ["negatives", vertex, sorted(after.get(vertex, ()), key=str)]
+        for vertex in before
+        if before[vertex] != after.get(vertex)
+    ]
     changes.append(["names", list(renamed.names)])
     home.replace_learner(kind, renamed, changes, also=lambda: home.album.rename(name, to))
     return len(mine)
@@ -88,6 +95,14 @@ def _renamed_state(state: State, name: str, to: str) -> State:
     if to not in state.names:
         return replace(state, names=[to if each == name else each for each in state.names])
     names = [each for each in state.names if each != name]
-    labels = np.where(state.labels == old, state.names.index(to), state.labels)
-    labels = np.where(labels > old, labels - 1, labels)
-    return replace(state, names=names, labels=labels)
+
+    def moved(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        labels = np.where(labels == old, state.names.index(to), labels)
+        return np.where(labels > old, labels - 1, labels)
+
+    negatives = np.column_stack([state.negatives[:, 0], moved(state.negatives[:, 1])])
+    # "Not ana" of a face that is ben says nothing any more once ana is ben.
+    mine = set(state.ids[moved(state.labels) == names.index(to)].tolist())
+    stays = [not (vertex in mine and label == names.index(to)) for vertex, label in negatives]
+    remaining = np.unique(negatives[np.array(stays, dtype=bool)], axis=0)
+    return replace(state, names=names, labels=moved(state.labels), negatives=remaining)

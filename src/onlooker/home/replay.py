@@ -59,6 +59,11 @@ class VertexTable:
             for vertex, count, name in zip(state.ids.tolist(), counts, names, strict=True)
         }
         """By id: the number of examples, the name, and the event that brought the vertex."""
+        self.negatives: dict[int, list[str | None]] = {}
+        """By id: the names that a vertex is not; None: it is nobody."""
+        for vertex, label in state.negatives.tolist():
+            excluded = state.names[label] if label >= 0 else None
+            self.negatives.setdefault(vertex, []).append(excluded)
         self.names, self.radius, self.next_id = list(state.names), state.radius, state.next_id
         self._vectors = dict(zip(state.ids.tolist(), state.vectors, strict=True))
         self._like = state.vectors[:0]
@@ -78,8 +83,15 @@ class VertexTable:
                 vertices[vertex][0] += change[2] if len(change) > 2 else 1
             elif kind == "dropped":
                 del vertices[vertex]
+                self.negatives.pop(vertex, None)
             elif kind in ("labeled", "unlabeled"):
                 vertices[vertex][1] = change[2] if kind == "labeled" else None
+                if kind == "unlabeled":
+                    self.negatives.pop(vertex, None)
+            elif kind == "negatives":
+                if vertex not in vertices:
+                    raise LookupError(vertex)
+                self.negatives[vertex] = list(change[2])
             elif kind == "names":
                 self.names = change[1]
             elif kind in ("doubled", "radius"):
@@ -105,8 +117,15 @@ class VertexTable:
         """The table as the arrays a learner is made of; like: a vector, should none be left."""
         used = {name for _, name, _ in self.vertices.values()}
         names = [name for name in self.names if name in used]
-        numbers = {name: number for number, name in enumerate(names)}
+        numbers: dict[str | None, int] = {name: number for number, name in enumerate(names)}
+        numbers[None] = UNLABELED
         labels = [numbers.get(name, UNLABELED) for _, name, _ in self.vertices.values()]
+        negatives = [
+            (vertex, numbers[name])
+            for vertex, excluded in sorted(self.negatives.items())
+            for name in excluded
+            if vertex in self.vertices and name in numbers
+        ]
         rows = [self._vectors[vertex] for vertex in self.vertices]
         empty = self._like if like is None or self._like.shape[1] else like[None][:0]
         return State(
@@ -117,6 +136,7 @@ class VertexTable:
             names,
             self.radius,
             self.next_id,
+            np.array(negatives, dtype=np.int64).reshape(-1, 2),
         )
 
 

@@ -230,7 +230,8 @@ class PersonExport:
 def export_person(home: Home, name: str, vertices: Collection[int]) -> PersonExport:
     """Copy the faces of a person, labeled and learned; nobody else is in the export."""
     state = home.learner.state()
-    mine = np.isin(state.ids, list(vertices))
+    excluded = np.isin(state.ids, state.negatives[:, 0]) & (state.labels == UNLABELED)
+    mine = np.isin(state.ids, list(vertices)) & ~excluded  # what is kept to say who it is not
     theirs = state.labels[mine] == state.names.index(name)
     pictures: dict[int, bytes] = {}
     for vertex in set(home.album.vertices()) & set(vertices):

@@ -1,0 +1,250 @@
+"""Trust radius and negatives: what they promise, by example; the oracle has all the rest."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.streams import state
+from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
+from onlooker.core import snapshot
+from onlooker.core.errors import BadValue, LabelConflict, NotFound
+
+KERNEL = HeatKernel(bandwidth=0.3, cutoff=1e-5)
+"""Reaches 1.44."""
+
+
+def a_learner(**options):
+    learner = OnlineHarmonicLearner(KERNEL, **options)
+    learner.teach([0.0], "ana")
+    return learner
+
+
+def walked(learner, upto, step=0.5):
+    """The answers to a walk away from ana."""
+    return [learner.observe([x]) for x in np.arange(step, upto + step / 2, step)]
+
+
+def test_a_walk_beyond_the_radius_is_a_candidate_and_not_learned():
+    learner = a_learner(trust_radius=2.0)
+    answers = walked(learner, 6.0)
+    assert [answer.label for answer in answers] == ["ana"] * 4 + [None] * 8
+    assert answers[4].candidate == "ana"
+    assert answers[4].vertex is None
+    assert answers[4].support == "inferred"
+    assert [answer.candidate for answer in answers[7:]] == [None] * 5, "nothing leads on from there"
+    assert len(learner) == 5
+
+
+def test_confirming_a_candidate_moves_the_radius_along():
+    learner = a_learner(trust_radius=2.0)
+    walked(learner, 3.0)
+    learner.teach([3.0], "ana")
+    assert [learner.observe([x]).label for x in (3.5, 4.0, 5.0, 5.5)] == ["ana"] * 3 + [None]
+
+
+def test_the_radius_is_to_labels_of_the_same_name():
+    learner = a_learner(trust_radius=1.0)
+    learner.teach([4.0], "ben")
+    learner.observe([0.9])
+    answer = learner.predict([1.9])
+    assert (answer.label, answer.candidate) == (None, "ana")
+
+
+def test_who_is_taken_over_without_a_radius_is_not_with_one():
+    """A halfway face between two people, then the other one's own face."""
+    for radius, label in ((None, "ana"), (1.0, None)):
+        learner = a_learner(trust_radius=radius)
+        assert learner.observe([0.9]).label == "ana"
+        assert learner.observe([1.8]).label == label
+
+
+def test_a_radius_that_nothing_leaves_changes_nothing():
+    free, wide = a_learner(), a_learner(trust_radius=9)
+    assert walked(free, 5.0) == walked(wide, 5.0)
+    assert state(free) == state(wide)
+
+
+@pytest.mark.parametrize("radius", [-1.0, float("nan"), "far", True, [1.0]])
+def test_a_radius_that_is_none_is_refused(radius):
+    with pytest.raises(BadValue, match="trust_radius"):
+        a_learner(trust_radius=radius)
+
+
+def test_a_radius_smaller_than_the_gap_of_two_labels_is_one_around_each():
+    learner = a_learner(trust_radius=0.5)
+    learner.teach([1.2], "ana")
+    assert [learner.predict([x]).label for x in (0.4, 0.6, 0.8)] == ["ana", None, "ana"]
+
+
+def test_support_says_how_a_name_came_about():
+    learner = a_learner()
+    assert learner.observe([0.0]).support == "labeled"
+    assert learner.observe([1.0]).support == "direct"
+    assert learner.observe([2.0]).support == "inferred"
+    assert learner.observe([9.0]).support is None
+
+
+def test_after_not_ana_neither_the_face_nor_its_neighbours_are_ana():
+    learner = a_learner()
+    walked(learner, 6.0)
+    learner.teach([4.0], not_name="ana")
+    assert [learner.observe([x]).label for x in (4.0, 4.1, 5.0, 6.0)] == [None] * 4
+    assert [learner.predict([x]).label for x in (0.2, 1.0)] == ["ana"] * 2
+
+
+def test_not_ana_may_be_ben():
+    learner = a_learner()
+    learner.teach([3.0], "ben")
+    learner.observe([1.0])
+    learner.teach([1.5], not_name="ana")
+    assert learner.predict([2.0]).label == "ben"
+    assert learner.predict([0.3]).label == "ana"
+
+
+def test_a_walk_passes_where_somebody_else_is_not():
+    learner = a_learner()
+    learner.teach([9.0], "ben")
+    learner.teach([1.0], not_name="ben")
+    assert learner.predict([2.0]).label == "ana", "the way to ana leads over this vertex"
+
+
+def test_nobody_ends_every_walk():
+    learner = a_learner()
+    learner.teach([9.0], "ben")
+    learner.teach([1.0], nobody=True)
+    assert learner.predict([2.0]).label is None
+    assert learner.predict([1.0]).label is None
+    assert learner.predict([1.0]).sink == 1.0
+
+
+def test_negatives_neither_count_nor_merge():
+    learner = a_learner(max_vertices=2)
+    for x in (5.0, 5.1, 5.2, 5.3):
+        learner.teach([x], not_name="ana")
+    walked(learner, 1.0, step=0.1)
+    negatives = learner.vertices().negatives
+    assert len(negatives) == 4
+    assert all(names == {"ana"} for names in negatives.values())
+    assert len(learner) == 1 + 2 + 4
+
+
+def test_a_negative_goes_with_its_name():
+    learner = a_learner()
+    learner.teach([3.0], "ben")
+    learner.teach([9.0], not_name="ana")
+    learner.teach([8.0], not_name="ana")
+    learner.teach([8.0], not_name="ben")
+    learner.forget("ana")
+    assert learner.vertices().vectors.ravel().tolist() == [3.0, 8.0]
+    assert list(learner.vertices().negatives.values()) == [{"ben"}]
+
+
+def test_a_negative_can_be_taken_back():
+    learner = a_learner()
+    before = learner.predict([0.9])
+    learner.teach([1.0], not_name="ana")
+    assert learner.predict([0.9]) != before
+    learner.unteach([1.0])
+    assert learner.vertices().negatives == {}
+    assert learner.predict([0.9]).label == "ana"
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"name": "ana"}, {"not_name": "ana"}),
+        ({"not_name": "ana"}, {"name": "ana"}),
+        ({"name": "ana"}, {"nobody": True}),
+        ({"nobody": True}, {"name": "ana"}),
+        ({"nobody": True}, {"name": "new"}),
+    ],
+)
+def test_what_contradicts_itself_is_refused_and_changes_nothing(first, second):
+    learner = a_learner()
+    learner.teach([5.0], **first)
+    before = state(learner)
+    with pytest.raises(LabelConflict, match="unteach"):
+        learner.teach([5.0], **second)
+    assert state(learner) == before
+
+
+def test_what_may_be_said_of_one_face_together():
+    learner = a_learner()
+    learner.teach([9.0], "ben")
+    learner.teach([5.0], not_name="ana")
+    learner.teach([5.0], "ben")
+    learner.teach([9.0], not_name="ana")
+    assert learner.predict([5.0]).label == "ben"
+    assert set(learner.vertices().negatives) == {1, 2}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"name": "ana", "not_name": "ana"}, {"not_name": "ana", "nobody": True}],
+)
+def test_one_thing_is_said_at_a_time(options):
+    learner = a_learner()
+    before = state(learner)
+    with pytest.raises(BadValue, match="one of the three"):
+        learner.teach([5.0], **options)
+    assert state(learner) == before
+
+
+def test_not_somebody_unknown_is_refused():
+    with pytest.raises(NotFound, match="zoe"):
+        a_learner().teach([5.0], not_name="zoe")
+
+
+def test_a_file_of_an_earlier_version_has_neither(tmp_path):
+    learner = a_learner(trust_radius=2.0)
+    walked(learner, 3.0)
+    learner.save(tmp_path / "new")
+    file = snapshot.read(tmp_path / "new")
+    header = {key: value for key, value in file.header.items() if key != "trust_radius"}
+    arrays = {key: value for key, value in file.arrays.items() if key != "negatives"}
+    snapshot.write(tmp_path / "old", header, arrays)
+    loaded = OnlineHarmonicLearner.load(tmp_path / "old")
+    assert loaded.trust_radius is None
+    assert state(loaded) == state(learner)
+
+
+def test_damaged_negatives_are_refused(tmp_path):
+    learner = a_learner()
+    learner.teach([5.0], not_name="ana")
+    learner.save(tmp_path / "file")
+    file = snapshot.read(tmp_path / "file")
+    for rows in ([[7, 0]], [[1, 5]], [[1, -2]], [[0, 0]], [[0, -1]], [[1]], [1, 0]):
+        arrays = {**file.arrays, "negatives": np.array(rows, dtype=np.int64)}
+        snapshot.write(tmp_path / "bad", file.header, arrays)
+        with pytest.raises(OnlookerError):
+            OnlineHarmonicLearner.load(tmp_path / "bad")
+
+
+coordinates = st.integers(-8, 8).map(lambda n: n / 2)
+
+
+@given(
+    taught=st.lists(st.tuples(coordinates, st.sampled_from(["ana", "ben"])), max_size=4),
+    seen=st.lists(coordinates, max_size=12),
+    far=st.floats(50, 90),
+)
+def test_negatives_elsewhere_change_no_answer(taught, seen, far):
+    plain, guarded = (OnlineHarmonicLearner(KERNEL) for _ in range(2))
+    for x, name in taught:
+        for learner in (plain, guarded):
+            if name not in learner.names or learner.predict([x]).support != "labeled":
+                try:
+                    learner.teach([x], name)
+                except LabelConflict:
+                    continue
+    if guarded.names:
+        guarded.teach([far], not_name=guarded.names[0])
+        guarded.teach([-far], nobody=True)
+    for x in seen:
+        expected, found = plain.observe([x]), guarded.observe([x])
+        assert (found.label, found.scores, found.sink) == (
+            expected.label,
+            expected.scores,
+            expected.sink,
+        )
