@@ -188,7 +188,7 @@ class LiteralLearner:
     epsilon: float
     gamma: float
     n_g: int
-    quantizer: str = "closest"  # or "doubling"
+    quantizer: str = "closest"  # or "safe", or "doubling"
     min_score: float = 0.0
     solver: str = "gth"
     distance: object = euclidean
@@ -397,7 +397,7 @@ class LiteralLearner:
                 self.radius = 2 * self.radius or min(gap for gap, _, _ in self._pairs() if gap > 0)
                 self._repartition()
             else:
-                self._merge_closest_pair()
+                self._merge(*self._closest_two())
 
     def _pairs(self):
         """(gap, lower id, higher id) of all pairs not both labeled, the closest first."""
@@ -413,12 +413,20 @@ class LiteralLearner:
             gaps = [(self.distance(c.vector, k.vector), k.id) for k in centers]
             gap, nearest = min(gaps, default=(np.inf, None))
             if gap < self.radius:
-                self._merge(c, into=self._by_id(nearest))
+                self._merge(c, self._by_id(nearest))
             else:
                 centers.append(c)
 
-    def _merge_closest_pair(self):
-        _, lower, higher = self._pairs()[0]
+    def _closest_two(self):
+        """Who goes, and into whom: of the closest pair, or of the closest that cuts nobody off."""
+        pairs = [self._who_goes(lower, higher) for _, lower, higher in self._pairs()]
+        if self.quantizer == "safe":
+            for goes, stays in pairs:
+                if self.weight(goes.vector, stays.vector) > 0 and not self._cut_off_without(goes):
+                    return goes, stays
+        return pairs[0]
+
+    def _who_goes(self, lower, higher):
         older, younger = self._by_id(lower), self._by_id(higher)
         if younger.name is not None:
             stays = younger
@@ -426,9 +434,15 @@ class LiteralLearner:
             stays = older
         else:
             stays = younger if younger.multiplicity > older.multiplicity else older
-        self._merge(older if stays is younger else younger, into=stays)
+        return (older if stays is younger else younger), stays
 
-    def _merge(self, goes, *, into):
+    def _cut_off_without(self, goes):
+        """Ids of the other vertices that reach a label, and would not if this one were gone."""
+        without = copy.copy(self)
+        without.vertices = [c for c in self.vertices if c is not goes]
+        return self.reachable() - {goes.id} - without.reachable()
+
+    def _merge(self, goes, into):
         into.multiplicity += goes.multiplicity
         self.vertices = [c for c in self.vertices if c is not goes]
         for example in self.history:

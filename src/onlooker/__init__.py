@@ -3,7 +3,7 @@
 from onlooker.core.errors import OnlookerError
 from onlooker.core.harmonic import harmonic_solution
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.core.quantizer import ClosestPair, Doubling
+from onlooker.core.quantizer import ClosestPair, ClosestSafePair, Doubling
 from onlooker.core.records import (
     Changes,
     Ending,
@@ -20,6 +20,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Changes",
     "ClosestPair",
+    "ClosestSafePair",
     "Cosine",
     "Doubling",
     "Ending",

@@ -6,13 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.streams import state
-from onlooker import ClosestPair, Cosine, Doubling, HeatKernel, OnlineHarmonicLearner
+from onlooker import (
+    ClosestPair,
+    ClosestSafePair,
+    Cosine,
+    Doubling,
+    HeatKernel,
+    OnlineHarmonicLearner,
+)
 from onlooker.core.errors import Incompatible, LabelConflict, NotFound, OnlookerError
 
 KERNEL = HeatKernel(0.5, 1e-3)
 
 grid = st.tuples(st.integers(-4, 4), st.integers(-4, 4)).map(lambda p: (p[0] / 2, p[1] / 2))
-quantizers = st.sampled_from([ClosestPair(), Doubling()])
+quantizers = st.sampled_from([ClosestPair(), ClosestSafePair(), Doubling()])
 
 
 @st.composite

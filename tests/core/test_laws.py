@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from helpers.streams import QUANTIZERS, state
 from onlooker import (
     ClosestPair,
+    ClosestSafePair,
     Cosine,
     Doubling,
     Euclidean,
@@ -20,7 +21,7 @@ from onlooker.core import learner, sketch, vectors
 from onlooker.core.errors import LabelConflict
 from onlooker.core.vectors import Vectors
 
-quantizers = st.sampled_from([ClosestPair(), Doubling()])
+quantizers = st.sampled_from([ClosestPair(), ClosestSafePair(), Doubling()])
 coordinates = st.integers(-6, 6).map(lambda n: n / 2) | st.floats(-3, 3, width=32)
 points = st.tuples(coordinates, coordinates)
 names = st.sampled_from(["ana", "ben", "cleo"])

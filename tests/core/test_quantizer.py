@@ -1,16 +1,24 @@
-"""Both quantizers keep the budget; each keeps its own promise besides."""
+"""All quantizers keep the budget; each keeps its own promise besides."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.streams import QUANTIZERS, state
-from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
+from helpers.streams import QUANTIZERS, assert_same_state, pair_of_learners, state
+from onlooker import (
+    ClosestPair,
+    ClosestSafePair,
+    Doubling,
+    HeatKernel,
+    OnlineHarmonicLearner,
+)
 
 # Everything on the line is connected: what the quantizer does is all that is seen.
 KERNEL = HeatKernel(20.0, 1e-6)
 
+# Steps of 0.25 and 0.75, without rounding: equal gaps, and chains of which each link is needed.
+GRID = st.integers(0, 24).map(lambda n: n // 2 + 0.25 * (n % 2))
 positions = st.lists(st.integers(0, 40).map(float), min_size=1, max_size=25)
 
 
@@ -205,7 +213,7 @@ def test_labels_taken_back_beyond_the_cutoff_of_each_other_still_fit_the_budget(
         learner.unteach([x])
         assert learner.vertices().names.count(None) <= 2
     assert learner.vertices().multiplicities.sum() == 5
-    if quantizer == "closest":
+    if quantizer != "doubling":
         # 23 goes to 31 while that is still a label, 10 to 0 when 31 is none any more.
         assert unlabeled(learner) == ([0.0, 31.0], [2, 2])
 
@@ -216,3 +224,89 @@ def test_a_learner_forgets_places_and_never_examples(quantizer, stream, budget):
     learner = watching(stream, budget=budget, quantizer=QUANTIZERS[quantizer]())
     assert sum(unlabeled(learner)[1]) + learner.vertices().multiplicities[0] == len(stream) + 1
     assert set(state(learner)["ids"]) <= set(range(len(stream) + 1))
+
+
+# Closest safe pair -------------------------------------------------------------------------
+
+CHAIN = HeatKernel(1.0, 0.1)  # linked up to a gap of 2.1
+
+
+def test_a_chain_to_a_label_is_not_cut():
+    """1.7 and 2 are the closest pair, but only 2 links 3.9 with the label."""
+    stream = [1.7, 1.7, 2.0, 3.9, 0.8]
+    cut = watching(stream, budget=3, quantizer=ClosestPair(), kernel=CHAIN, label=0.0)
+    assert unlabeled(cut) == ([1.7, 3.9, 0.8], [3, 1, 1])
+    assert cut.predict([3.9]).label is None
+    whole = watching(stream, budget=3, quantizer=ClosestSafePair(), kernel=CHAIN, label=0.0)
+    assert unlabeled(whole) == ([1.7, 2.0, 3.9], [2, 1, 1])
+    assert whole.predict([3.9]).label == "ana"
+
+
+def test_of_equal_gaps_the_oldest_safe_pair_is_merged():
+    stream = [0.0, 2.0, 10.0, 11.0, 1.0]
+    learner = watching(stream, budget=4, quantizer=ClosestSafePair())
+    assert unlabeled(learner) == ([0.0, 2.0, 10.0, 11.0], [2, 1, 1, 1])
+
+
+def test_a_new_vertex_that_others_need_is_not_merged_at_once():
+    """3.9 is closest to 2, and brings back 5.9, which was cut off when 3.95 was dropped."""
+    learner = watching(
+        [2.0, 3.95, 5.9, -2.0], budget=4, quantizer=ClosestSafePair(), kernel=CHAIN, label=0.0
+    )
+    learner.drop(2)
+    assert learner.predict([5.9]).label is None
+    learner.observe([-4.05])
+    learner.observe([3.9])
+    assert unlabeled(learner) == ([2.0, 5.9, -2.0, 3.9], [1, 1, 2, 1])
+    assert learner.predict([5.9]).label == "ana"
+
+
+def test_a_link_goes_once_a_new_vertex_takes_its_place():
+    """2.5 links 3.9 with 1.7, so nobody needs 2 any more, which is closer to 1.7 than 2.5 to 2."""
+    learner = watching(
+        [1.7, 1.7, 2.0, 3.9, 2.5], budget=3, quantizer=ClosestSafePair(), kernel=CHAIN, label=0.0
+    )
+    assert unlabeled(learner) == ([1.7, 3.9, 2.5], [3, 1, 1])
+
+
+def test_where_every_merge_cuts_somebody_off_the_closest_pair_is_merged():
+    """3.5 is the heavier, so 1.5 would go into it or into the label, and 3.5 needs 1.5."""
+    learner = watching(
+        [1.5, 3.5, 3.5], budget=2, quantizer=ClosestSafePair(), kernel=CHAIN, label=0.0
+    )
+    learner.teach([100.0], "ben")
+    learner.unteach([100.0])
+    assert unlabeled(learner) == ([3.5, 100.0], [2, 1])
+    assert learner.changes().merged == {1: 0}
+
+
+@given(
+    stream=st.lists(
+        st.tuples(st.sampled_from(["observe"] * 6 + ["teach", "unteach", "drop"]), GRID),
+        min_size=4,
+        max_size=40,
+    ),
+    n_g=st.integers(2, 9),
+)
+def test_on_a_chain_every_merge_is_that_of_the_oracle(stream, n_g):
+    learner, model = pair_of_learners(sigma=1.0, epsilon=0.1, gamma=1e-3, n_g=n_g, quantizer="safe")
+    learner.teach([0.0], "ana")
+    model.teach([0.0], "ana")
+    for verb, x in stream:
+        place = [x]
+        if verb == "observe":
+            assert learner.observe(place).label == model.observe(place).label
+        elif verb == "drop":
+            vertex = model.vertices[int(x) % len(model.vertices)]
+            if vertex.id:
+                learner.drop(vertex.id)
+                model.drop(vertex.id)
+        else:
+            here = model._at(place)
+            if verb == "teach":
+                learner.teach(place, "ana")
+                model.teach(place, "ana")
+            elif here is not None and here.name and here.id:
+                learner.unteach(place)
+                model.unteach(place)
+        assert_same_state(learner, model)

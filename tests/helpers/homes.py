@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
+from helpers.streams import QUANTIZERS
+from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.home.database import Database
 from onlooker.home.home import Home
 from onlooker.home.retention import RetentionPolicy
 
 OLD_HOMES = Path(__file__).parents[1] / "data" / "homes"
 """Homes that earlier versions wrote."""
-QUANTIZERS = {"closest": ClosestPair, "doubling": Doubling}
 LENGTH = 8
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
+from onlooker import ClosestPair, ClosestSafePair, Doubling, HeatKernel, OnlineHarmonicLearner
 from oracle import Example, LiteralLearner, Refused
 
-QUANTIZERS = {"closest": ClosestPair, "doubling": Doubling}
+QUANTIZERS = {"closest": ClosestPair, "safe": ClosestSafePair, "doubling": Doubling}
 
 
 def gap(x, y):

@@ -47,7 +47,7 @@ class HarmonicClassifier(base.Classifier):
     cutoff: epsilon; examples less similar than this are not connected
     sink: gamma_g; None means 10 * cutoff, as in the paper
     max_vertices: n_g, the number of unlabeled vertices that are kept
-    quantizer: "closest-pair", "doubling" (the paper's), or a quantizer object
+    quantizer: "closest-pair", "closest-safe-pair", "doubling" (the paper's), or an object
     min_score: a label needs a probability above this
     """
 

@@ -209,7 +209,7 @@ class OnlineHarmonicClassifier(_Harmonic):
     first call decide `bandwidth="auto"`. The parameters are those of `HarmonicClassifier` and
 
     max_vertices: n_g, the number of unlabeled vertices that are kept
-    quantizer: "closest-pair", "doubling" (the paper's), or a quantizer object
+    quantizer: "closest-pair", "closest-safe-pair", "doubling" (the paper's), or an object
     """
 
     def __init__(

@@ -8,11 +8,15 @@ from numpy.typing import ArrayLike
 
 from onlooker.core.errors import BadValue, LabelConflict
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.core.quantizer import ClosestPair, Doubling, Quantizer
+from onlooker.core.quantizer import ClosestPair, ClosestSafePair, Doubling, Quantizer
 
 Label = TypeVar("Label", bound=Hashable)
 
-QUANTIZERS: dict[str, Quantizer] = {"closest-pair": ClosestPair(), "doubling": Doubling()}
+QUANTIZERS: dict[str, Quantizer] = {
+    "closest-pair": ClosestPair(),
+    "closest-safe-pair": ClosestSafePair(),
+    "doubling": Doubling(),
+}
 
 
 def as_quantizer(choice: str | Quantizer) -> Quantizer:

@@ -14,6 +14,7 @@ budget, no quantizer merges it and nothing is merged into it, so that what was s
 was said. "Nobody" ends every walk, so its slot is among those of the labeled ones.
 """
 
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from onlooker.core.checks import Floats, Rows, Slots, insert_rows, slots_where
 from onlooker.core.components import Components
+from onlooker.core.forest import Forest
 from onlooker.core.similarity import HeatKernel
 from onlooker.core.vectors import Query, Vectors
 
@@ -28,6 +30,8 @@ UNLABELED = -1
 FREE = -2
 NOBODY = -3
 """The label of a vertex where walks end for every name."""
+FARTHEST = float(np.finfo(np.float64).max)
+"""Above every squared distance, below that of no pair."""
 
 Kind = Literal["new", "absorbed", "merged", "dropped", "labeled", "unlabeled", "negatives"]
 
@@ -63,6 +67,17 @@ class Neighbours(NamedTuple):
     """What would absorb the vector: the vertex at distance 0, or the nearest if closer than R."""
 
 
+class MergePair(NamedTuple):
+    """Two vertices that may be merged; of several the least is merged first."""
+
+    squared: float
+    older: int
+    younger: int
+    """Their ids, for ties."""
+    survivor: int
+    gone: int
+
+
 NO_NEIGHBOURS = Neighbours(np.zeros(0, dtype=np.intp), np.zeros(0), np.zeros(0))
 
 
@@ -73,6 +88,7 @@ class Graph:
         self.kernel = kernel
         self.vectors = Vectors(kernel.distance, length, dtype)
         self.components = Components()
+        self.forest = Forest()
         self.rows = 0
         """How many slots are for unlabeled vertices; those for labeled ones follow."""
         self.unlabeled_count = 0
@@ -185,6 +201,33 @@ class Graph:
         (_, older), (_, younger) = min(pairs)
         return older, younger
 
+    def closest_safe_pair(self) -> tuple[int, int] | None:
+        """The two closest linked vertices whose merging cuts nobody off, the survivor first.
+
+        Nobody is cut off if every other vertex that reaches a label still reaches one when the one
+        that goes is gone. Ties as in `closest_pair`. None if there is no such pair.
+        """
+        self._prepare_forest()
+        best = None
+        for pair in self._safe_pairs(FARTHEST):
+            best = pair.survivor, pair.gone
+        return best
+
+    def newcomer_goes_first(self, neighbours: Slots, gap: float) -> bool:
+        """Whether a new vertex would be the first to be merged safely; False if not sure.
+
+        It would have these neighbours, the nearest at this squared distance.
+        """
+        self._prepare_forest()
+        inner, to_label = self._split(neighbours)
+        if not self.forest.reached(inner):
+            return False
+        if gap < self.smallest_gap:
+            return True
+        if any(self._safe_pairs(gap)):
+            return False
+        return not self.forest.spares(slots_where(self._nearest <= gap), inner, to_label=to_label)
+
     def nearest_elder(self, slot: int, radius: float) -> int | None:
         """The nearest vertex closer than radius that is labeled or older, if there is one."""
         slots, squared = self.vectors.near(self.vectors.stored(slot), radius * (1 + 1e-9))
@@ -222,6 +265,7 @@ class Graph:
             self._squared_to_labels = insert_rows(self._squared_to_labels, extra, np.inf)
             self._nearest = insert_rows(self._nearest, extra, np.inf)
             self.components.grow(self.rows)
+            self.forest.grow(self.rows)
         columns = len(self.ids) - self.rows
         if labeled > columns:
             extra = max(labeled - columns, 4, columns // 2)
@@ -332,6 +376,50 @@ class Graph:
         absorbs = smallest <= 0 or np.sqrt(smallest) < radius
         return nearest, float(smallest), nearest if absorbs else None
 
+    def _prepare_forest(self) -> None:
+        if not self.forest.built:
+            named = self.columns[self.column_labels != NOBODY]
+            linked = np.logical_or.reduce(self.to_labels[:, named] > 0, axis=1)
+            self.forest.build(self.weights, linked)
+
+    def _split(self, neighbours: Slots) -> tuple[Slots, bool]:
+        """The unlabeled of some neighbours, and whether one of the others has a name."""
+        inner = int(neighbours.searchsorted(self.rows))
+        return neighbours[:inner], bool((self.label[neighbours[inner:]] != NOBODY).any())
+
+    def _safe_pairs(self, limit: float) -> Iterator[MergePair]:
+        """Pairs whose merging cuts nobody off, up to a squared distance, the best of all last."""
+        best = None
+        nearest = np.where(self.forest.known_needed, np.inf, self._nearest)
+        while nearest[slot := int(nearest.argmin())] <= limit:
+            nearest[slot] = np.inf
+            if not self.forest.needed(slot, self.weights):
+                pair = self._nearest_survivor(slot, limit)
+                if pair is not None and (best is None or pair < best):
+                    best, limit = pair, pair.squared
+                    yield pair
+
+    def _nearest_survivor(self, slot: int, limit: float) -> MergePair | None:
+        """This vertex and the nearest linked one that would survive a merge with it, if any."""
+        linked = self.weights[slot] > 0
+        rows = slots_where(linked & (self._squared[slot] <= limit))
+        lead = self.multiplicity[rows] - self.multiplicity[slot]
+        rows = rows[(lead > 0) | ((lead == 0) & (self.ids[rows] < self.ids[slot]))]
+        linked = self.to_labels[slot] > 0
+        columns = slots_where(linked & (self._squared_to_labels[slot] <= limit))
+        others = np.concatenate([rows, columns + self.rows])
+        if not len(others):
+            return None
+        squared = np.concatenate(
+            [self._squared[slot, rows], self._squared_to_labels[slot, columns]]
+        )
+        smallest, own = float(squared.min()), int(self.ids[slot])
+        tied = [(int(self.ids[other]), other) for other in others[squared == smallest].tolist()]
+        return min(
+            MergePair(smallest, min(own, other_id), max(own, other_id), other, slot)
+            for other_id, other in tied
+        )
+
     def _open(self, at: int, extra: int) -> None:
         """Insert free slots at a position."""
         self.vectors.grow(at, extra)
@@ -368,7 +456,9 @@ class Graph:
             self.weights[slot, rows] = self.weights[rows, slot] = weights
             self.to_labels[slot, near.slots[inner:] - self.rows] = near.weights[inner:]
             self.components.join(slot, rows)
+            self.forest.added(slot, rows, to_label=self._split(near.slots)[1])
         else:
+            self.forest.reset()
             self.to_labels[rows, slot - self.rows] = weights
         self._put_distances(slot, near.slots, near.squared)
 
@@ -399,6 +489,7 @@ class Graph:
         self._find_nearest(touched)
 
     def _disconnect(self, slot: int) -> None:
+        self.forest.removed(slot, self.weights)
         lost = self._squared[slot].copy()
         # What is fixed is linked without a distance, what was measured beyond the cutoff has one.
         touched = slots_where((lost < np.inf) | (self.weights[slot] > 0))
@@ -412,6 +503,7 @@ class Graph:
 
     def _disconnect_label(self, column: int) -> None:
         lost = self._squared_to_labels[:, column].copy()
+        self.forest.reset()
         self.to_labels[:, column] = 0.0
         self._squared_to_labels[:, column] = np.inf
         self._find_nearest(slots_where((lost < np.inf) & (lost <= self._nearest)))

@@ -127,7 +127,7 @@ class OnlineHarmonicLearner:
         if quantizer is not None and (
             isinstance(quantizer, type) or not isinstance(quantizer, Quantizer)
         ):
-            raise BadValue(f"quantizer must be ClosestPair() or Doubling(), got {quantizer!r}")
+            raise BadValue(f"quantizer must be an object such as ClosestPair(), got {quantizer!r}")
         if not isinstance(features, str):
             raise BadValue(f"features is a tag, a string; got {features!r}")
         self.kernel = kernel
@@ -219,7 +219,7 @@ class OnlineHarmonicLearner:
         if near.absorber is not None:
             graph.absorb(near.absorber)  # v_t(i) = v_t(i) + 1
         elif near.nearest is not None and self.quantizer.merges_at_once(
-            graph, near.gap, self.max_vertices
+            graph, near.slots, near.gap, self.max_vertices
         ):
             graph.add_merged(near.nearest)  # nine of ten come this way when the budget is full
         else:

@@ -18,7 +18,7 @@ from onlooker.core import snapshot
 from onlooker.core.checks import as_name, as_number, as_rows
 from onlooker.core.errors import BadValue, BadVector, Incompatible, SnapshotError
 from onlooker.core.graph import NOBODY, UNLABELED, Graph
-from onlooker.core.quantizer import ClosestPair, Doubling, Quantizer
+from onlooker.core.quantizer import QUANTIZERS, Quantizer
 from onlooker.core.records import State
 from onlooker.core.similarity import Cosine, Distance, Euclidean, HeatKernel
 
@@ -26,7 +26,7 @@ WHAT = "onlooker.OnlineHarmonicLearner"
 
 NO_NEGATIVES: NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
 
-KNOWN: tuple[Distance | Quantizer, ...] = (Euclidean(), Cosine(), ClosestPair(), Doubling())
+KNOWN: tuple[Distance | Quantizer, ...] = (Euclidean(), Cosine(), *QUANTIZERS)
 
 
 @dataclass(frozen=True, eq=False)

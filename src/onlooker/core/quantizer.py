@@ -8,6 +8,8 @@ do not count against the budget.
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from onlooker.core.checks import Slots
+
 
 class Clusters(Protocol):
     """What a quantizer may read from a graph, and do to it. Vertices are identified by slot."""
@@ -24,6 +26,12 @@ class Clusters(Protocol):
 
     def closest_pair(self) -> tuple[int, int]:
         """The two closest vertices that are not both labeled, the older one first."""
+
+    def closest_safe_pair(self) -> tuple[int, int] | None:
+        """The two closest linked vertices whose merging cuts nobody off, the survivor first."""
+
+    def newcomer_goes_first(self, neighbours: Slots, gap: float) -> bool:
+        """Whether a new vertex would be safe to merge and no two others as close are, if sure."""
 
     def gap(self, first: int, second: int) -> float:
         """The distance between two vertices."""
@@ -48,11 +56,13 @@ class Quantizer(Protocol):
     def settle(self, vertices: Clusters, radius: float) -> None:
         """Restore the quantizer's invariant after vertices of another learner were added."""
 
-    def merges_at_once(self, vertices: Clusters, gap: float, budget: int) -> bool:
+    def merges_at_once(
+        self, vertices: Clusters, neighbours: Slots, gap: float, budget: int
+    ) -> bool:
         """Whether a vertex added now would be merged into its nearest before any other merge.
 
-        gap is its squared distance to the nearest, inside the cutoff. False is always safe: it
-        only costs the time to add the vertex and to merge it.
+        It would have these neighbours; gap is its squared distance to the nearest, inside the
+        cutoff. False is always safe: it only costs the time to add the vertex and to merge it.
         """
 
 
@@ -76,12 +86,43 @@ class ClosestPair:
     def settle(self, vertices: Clusters, radius: float) -> None:
         """Nothing to restore."""
 
-    def merges_at_once(self, vertices: Clusters, gap: float, budget: int) -> bool:
+    def merges_at_once(
+        self, vertices: Clusters, neighbours: Slots, gap: float, budget: int
+    ) -> bool:
         """If the budget is full and no two vertices are as close.
 
         The new vertex is the younger and not the heavier, so the other one survives.
         """
         return vertices.unlabeled_count == budget and gap < vertices.smallest_gap
+
+
+@dataclass(frozen=True)
+class ClosestSafePair:
+    """As `ClosestPair`, but merge the two closest whose merging cuts nobody off from all labels.
+
+    A chain of vertices is what names somebody who has changed since the label. Where two links of
+    it are the closest pair, `ClosestPair` merges them, and what is behind them has lost its name.
+
+    >>> ClosestSafePair()
+    ClosestSafePair()
+    """
+
+    def shrink(self, vertices: Clusters, budget: int, radius: float) -> list[float]:
+        """Merge the closest pairs that cut nobody off; where all do, the closest pair."""
+        while vertices.unlabeled_count > budget:
+            pair = vertices.closest_safe_pair()
+            vertices.merge(*(pair or vertices.survivor(*vertices.closest_pair())))
+        return []
+
+    def settle(self, vertices: Clusters, radius: float) -> None:
+        """Nothing to restore."""
+
+    def merges_at_once(
+        self, vertices: Clusters, neighbours: Slots, gap: float, budget: int
+    ) -> bool:
+        """If the budget is full, nobody needs the new vertex, and all closer pairs are unsafe."""
+        full = vertices.unlabeled_count == budget
+        return full and vertices.newcomer_goes_first(neighbours, gap)
 
 
 @dataclass(frozen=True)
@@ -113,6 +154,12 @@ class Doubling:
             if elder is not None:
                 vertices.merge(elder, slot)
 
-    def merges_at_once(self, vertices: Clusters, gap: float, budget: int) -> bool:
+    def merges_at_once(
+        self, vertices: Clusters, neighbours: Slots, gap: float, budget: int
+    ) -> bool:
         """Never: what a doubling merges depends on all vertices."""
         return False
+
+
+QUANTIZERS: tuple[Quantizer, ...] = (ClosestPair(), ClosestSafePair(), Doubling())
+"""Those that a saved file may name."""

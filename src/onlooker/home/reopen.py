@@ -14,7 +14,7 @@ from typing import Any
 from onlooker.core import snapshot
 from onlooker.core.errors import BadValue, SnapshotError
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.core.quantizer import ClosestPair, Doubling
+from onlooker.core.quantizer import QUANTIZERS
 from onlooker.core.similarity import Cosine, Distance, Euclidean, HeatKernel
 from onlooker.home.home import Home
 
@@ -60,7 +60,7 @@ def empty_learner(path: Path, distances: Iterable[Distance] = DISTANCES) -> Onli
     header: dict[str, Any] = snapshot.read(path).header
     try:
         distance = _named(header["distance"], *distances)
-        quantizer = _named(header["quantizer"], ClosestPair(), Doubling())
+        quantizer = _named(header["quantizer"], *QUANTIZERS)
         kernel = HeatKernel(header["bandwidth"], header["cutoff"], distance)
         names = ("sink", "max_vertices", "min_score", "features")
         settings = {name: header[name] for name in names}
