@@ -22,7 +22,7 @@ from onlooker.recognition.sinks import Sink
 from onlooker.video.sources import frames_from
 from onlooker.vision.detector import Detector
 from onlooker.vision.finder import FaceFinder, FinderParts
-from onlooker.vision.scales import DEFAULT_SCALES
+from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER
 from onlooker.vision.tracking import Tracker
 from onlooker.vision.types import Frame, Sighting
 
@@ -50,7 +50,12 @@ class Bench:
         """One that knows nobody."""
         features = self.finder.features
         kernel = HeatKernel(*DEFAULT_SCALES[self.finder.kind], features.distance)
-        return OnlineHarmonicLearner(kernel, max_vertices=vertices, features=features.tag)
+        return OnlineHarmonicLearner(
+            kernel,
+            max_vertices=vertices,
+            quantizer=FACE_QUANTIZER,
+            features=features.tag,
+        )
 
     def recognizer(
         self, learner: OnlineHarmonicLearner, *, every_face: bool = False

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from onlooker import HeatKernel, OnlineHarmonicLearner
+from onlooker import ClosestPair, ClosestSafePair, HeatKernel, OnlineHarmonicLearner
+from onlooker.cli.homes import open_or_create
 from onlooker.cli.recognizers import finder_from, new_learner
 from onlooker.cli.settings import load_settings
 from onlooker.core.errors import Incompatible
@@ -37,6 +38,17 @@ def test_a_new_home_uses_sface_and_its_kernel():
     assert found == FaceFinder(kind="sface")
     learner = new_learner(load_settings({}), found)
     assert (learner.kernel.bandwidth, learner.kernel.cutoff) == DEFAULT_SCALES["sface"]
+
+
+def test_a_new_home_merges_safe_pairs_and_an_existing_one_as_before(tmp_path):
+    features = HogFeatures()
+    kernel = HeatKernel(*DEFAULT_SCALES["hog"], features.distance)
+    old = home_with(tmp_path / "old", kernel, features.tag)
+    for folder, quantizer in ((old, ClosestPair()), (tmp_path / "new", ClosestSafePair())):
+        settings = load_settings({}, home=folder, features="hog")
+        for _ in range(2):
+            with open_or_create(settings, finder_from(settings)) as home:
+                assert home.learner.quantizer == quantizer
 
 
 @pytest.mark.parametrize("features", [PixelFeatures(), HogFeatures()])

@@ -1,11 +1,13 @@
 """A site without Ray: numbers, gaps, repetition, restarts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from helpers.homes import files_with
 from helpers.sites import LEARNER_CONFIG, example
-from onlooker import HeatKernel
+from onlooker import ClosestPair, ClosestSafePair, Doubling, HeatKernel
 from onlooker.cluster.messages import ClusterError, LearnerConfig, NumberedExample, SenderReplaced
 from onlooker.cluster.sender import Sender
 from onlooker.cluster.site import LocalSite, PendingForgets, Site
@@ -217,6 +219,16 @@ def test_a_home_of_another_recipe_is_refused(tmp_path, other, what):
     with pytest.raises(Incompatible, match=what):
         Site("a", tmp_path, other)
     Site("a", tmp_path, LEARNER_CONFIG).close()  # and it was let go of
+
+
+def test_a_home_keeps_its_kind_of_closest_pair_and_another_quantizer_is_refused(tmp_path):
+    Site("a", tmp_path, replace(LEARNER_CONFIG, quantizer=ClosestPair())).close()
+    site = Site("a", tmp_path, replace(LEARNER_CONFIG, quantizer=ClosestSafePair()))
+    assert site.home.learner.quantizer == ClosestPair()
+    assert site.snapshot().learner().quantizer == ClosestSafePair(), "as all parts of a merge"
+    site.close()
+    with pytest.raises(Incompatible, match="quantizer"):
+        Site("a", tmp_path, replace(LEARNER_CONFIG, quantizer=Doubling()))
 
 
 def test_downtime_after_a_kill_is_reported_and_an_orderly_close_has_none(tmp_path):

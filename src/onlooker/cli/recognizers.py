@@ -14,7 +14,7 @@ from onlooker.home.reopen import is_home, learner_like
 from onlooker.recognition.enrolment import Enrolment, EnrolmentFace, people_in
 from onlooker.vision.finder import FaceFinder, face_distances, kind_of
 from onlooker.vision.models import SFACE_INT8, ModelError
-from onlooker.vision.scales import DEFAULT_SCALES, FeatureKind
+from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, FeatureKind
 
 PeopleFaces = Mapping[str, Sequence[EnrolmentFace]]
 """The faces to teach, by name."""
@@ -80,7 +80,10 @@ def new_learner(settings: Settings, finder: FaceFinder) -> OnlineHarmonicLearner
         finder.features.distance,
     )
     return OnlineHarmonicLearner(
-        kernel, max_vertices=settings["vertices"], features=finder.features.tag
+        kernel,
+        max_vertices=settings["vertices"],
+        quantizer=FACE_QUANTIZER,
+        features=finder.features.tag,
     )
 
 

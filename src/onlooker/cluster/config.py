@@ -25,7 +25,7 @@ from onlooker.cluster.messages import LearnerConfig
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import HeatKernel
 from onlooker.vision.finder import FaceFinder
-from onlooker.vision.scales import DEFAULT_SCALES, FeatureKind
+from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, FeatureKind
 
 """Bandwidth and cutoff that belong to the features, as for `watch` and `serve`."""
 
@@ -74,7 +74,7 @@ class Config:
         """The settings that the learners of all sites share."""
         features = self.finder.features
         kernel = HeatKernel(self.bandwidth, self.cutoff, features.distance)
-        return LearnerConfig(kernel, features.tag, self.vertices)
+        return LearnerConfig(kernel, features.tag, self.vertices, quantizer=FACE_QUANTIZER)
 
     @property
     def cpus(self) -> int:

@@ -39,6 +39,7 @@ from onlooker.cluster.messages import (
 from onlooker.cluster.transport import SiteUnavailable
 from onlooker.core.errors import BadValue, Incompatible, NotFound, OnlookerError
 from onlooker.core.files import remove_temporary_files, replace_file, sync_folder
+from onlooker.core.quantizer import ClosestPair, ClosestSafePair, Quantizer
 from onlooker.core.records import Explanation, Prediction
 from onlooker.core.union import REFUSED
 from onlooker.home.database import HomeError
@@ -50,6 +51,9 @@ HEARTBEAT_SECONDS = 5.0
 """Between two notes on the disk that the site serves: how exactly a downtime is known."""
 REPEATABLE_ANSWERS = 64
 """Answers per sender that are stored to be repeated exactly; older ones are computed again."""
+
+CLOSEST: tuple[Quantizer, ...] = (ClosestPair(), ClosestSafePair())
+"""Homes with these can be merged; one that was made before faces had the second keeps the first."""
 
 
 class Site:
@@ -488,7 +492,7 @@ def _refuse_other_settings(home: Home, learner_config: LearnerConfig, site: str)
     wanted = learner_config.learner()
     for setting in ("features", "kernel", "sink", "max_vertices", "quantizer"):
         here, configured = getattr(home.learner, setting), getattr(wanted, setting)
-        if here != configured:
+        if here != configured and not (here in CLOSEST and configured in CLOSEST):
             raise Incompatible(
                 f"the home of site {site} was made with {setting} {here!r}, the configuration says "
                 f"{configured!r}; all sites must agree: change the configuration, or give the site "

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
 from onlooker.baselines.self_training import SelfTraining
 from onlooker.core.records import Prediction
+from onlooker.vision.scales import FACE_QUANTIZER
 
 
 class Corrigible(Protocol):
@@ -32,6 +33,9 @@ Make = Callable[[HeatKernel, int, float | None], Corrigible]
 """From the kernel, n_g and the sink."""
 CORRIGIBLE: dict[str, Make] = {
     "online": lambda kernel, n_g, sink: OnlineHarmonicLearner(
+        kernel, max_vertices=n_g, sink=sink, quantizer=FACE_QUANTIZER
+    ),
+    "online-closest": lambda kernel, n_g, sink: OnlineHarmonicLearner(
         kernel, max_vertices=n_g, sink=sink, quantizer=ClosestPair()
     ),
     "online-doubling": lambda kernel, n_g, sink: OnlineHarmonicLearner(

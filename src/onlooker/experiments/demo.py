@@ -40,7 +40,7 @@ from onlooker.simulation.filming import Truth
 from onlooker.simulation.scenarios import scenario
 from onlooker.vision.detector import Detector, YuNet
 from onlooker.vision.finder import FaceFinder, FinderParts
-from onlooker.vision.scales import DEFAULT_SCALES, FEATURE_KINDS, FeatureKind
+from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, FEATURE_KINDS, FeatureKind
 from onlooker.vision.types import FaceBox, Frame, Pixels, Refusal, Sighting, Vector
 
 VERTICES = 500
@@ -138,7 +138,12 @@ class Comparison:
         whole = FaceFinder(kind=kind)
         parts = FinderParts(detect, whole.features, whole.judge)
         kernel = HeatKernel(*DEFAULT_SCALES[kind], whole.features.distance)
-        learner = OnlineHarmonicLearner(kernel, max_vertices=VERTICES, features=whole.features.tag)
+        learner = OnlineHarmonicLearner(
+            kernel,
+            max_vertices=VERTICES,
+            quantizer=FACE_QUANTIZER,
+            features=whole.features.tag,
+        )
         self.kind: FeatureKind = kind
         self.kernel = kernel
         finder = FaceFinder(kind=kind, parts=parts)

@@ -1,4 +1,4 @@
-"""The kinds of features, and the default bandwidth and cutoff of each.
+"""The kinds of features, the default bandwidth and cutoff of each, and the quantizer of faces.
 
 Every command takes them from here. A module of its own, because the command line reads it before
 OpenCV is needed.
@@ -7,6 +7,7 @@ OpenCV is needed.
 from math import log, sqrt
 from typing import Literal, NamedTuple
 
+from onlooker.core.quantizer import ClosestSafePair, Quantizer
 from onlooker.vision.calibration import MARGIN, SAFE
 
 FeatureKind = Literal["sface", "hog", "pixels", "embedding"]
@@ -47,6 +48,10 @@ people; 3,605 strangers after the gate and without duplicates). The margin decid
 the cliff. HOG: the same with `--features hog`, the cutoff of the rate of 0.001, which is 16 times
 the cliff; the margin would ask for 4.3e-5.
 """
+
+FACE_QUANTIZER: Quantizer = ClosestSafePair()
+"""What new learners of faces merge by: somebody who has changed since the label is named through a
+chain of vertices, and this cuts none (docs/choices.md, section 6). A home keeps its own."""
 
 CLIFFS: dict[FeatureKind, Scale] = {
     "sface": Scale(0.19, 1.9e-7),

@@ -13,6 +13,7 @@ from statistics import mean
 import numpy as np
 
 from onlooker import ClosestPair, Doubling, OnlineHarmonicLearner
+from onlooker.core.quantizer import Quantizer
 from onlooker.core.union import union
 from onlooker.experiments.merging.plot import RecallPoint, recall_over_cutoffs
 from onlooker.experiments.merging.sites import (
@@ -32,6 +33,7 @@ from onlooker.experiments.paper.trial import Trial, first_camera
 from onlooker.experiments.parallel import spread
 from onlooker.experiments.report.html import share
 from onlooker.experiments.report.section import Section
+from onlooker.vision.scales import FACE_QUANTIZER
 
 Scene = tuple[str, str, str, str]
 """Set, camera, method and deal."""
@@ -41,8 +43,9 @@ NAMED_FRAMES = 300
 """The most held-out frames that are named, evenly spread: large learners answer slowly."""
 PRECISION = 0.995
 ONE, SMALL = "one learner", "in one budget"
-QUANTIZERS: dict[str, ClosestPair | Doubling] = {
-    "online": ClosestPair(),
+QUANTIZERS: dict[str, Quantizer] = {
+    "online": FACE_QUANTIZER,
+    "online-closest": ClosestPair(),
     "online-doubling": Doubling(),
 }
 
@@ -64,7 +67,7 @@ class MergingRow:
     camera: str
     features: str
     method: str
-    """online or online-doubling."""
+    """online, online-closest or online-doubling."""
     deal: str
     learner: str
     """The one learner, or the order in which the sites were united, or merged in its budget."""

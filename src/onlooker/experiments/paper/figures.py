@@ -58,6 +58,9 @@ class MethodStyle(NamedTuple):
 GREEN, PURPLE, ORANGE, SKY = "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 METHOD_STYLES = {
     "online": MethodStyle("online (ours)", COLOURS["closest pair"], "D"),
+    "online-closest": MethodStyle(
+        "online, closest (ours)", COLOURS["closest pair"], "d", (0, (2, 1)), filled=False
+    ),
     "online-doubling": MethodStyle(
         "online, doubling (ours)", COLOURS["doubling"], "s", (0, (4, 1))
     ),
