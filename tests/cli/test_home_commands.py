@@ -27,8 +27,8 @@ from onlooker.vision.pixels import PixelFeatures
 
 COMMANDS = (
     "people", "people list", "people rename", "people merge", "people forget", "strangers",
-    "strangers list", "strangers name", "strangers ignore", "events", "undo", "export", "import",
-    "backup",
+    "strangers list", "strangers ask", "strangers name", "strangers not", "strangers skip",
+    "strangers ignore", "strangers show", "events", "undo", "export", "import", "backup",
 )  # fmt: skip
 STRANGER = np.full(LENGTH, 40.0, np.float32)
 
@@ -176,14 +176,14 @@ def test_forget_prints_a_receipt_and_leaves_no_byte(home):
 def test_who_is_forgotten_leaves_no_card_from_the_time_before_they_had_a_name(home, hidden):
     """A card is made of a face that nobody knows, and stays when somebody is taught elsewhere."""
     known = STRANGER * 2
-    needles = [(known + frame / 100).tobytes() for frame in range(5)] + [png(55)[-60:]]
+    needles = [(known + frame / 200).tobytes() for frame in range(10)] + [png(55)[-60:]]
     with reopen(home, face_distances()) as opened, StrangerBook(opened) as visitors:
         for frame in range(5):
             seen = known + frame / 100
             card = visitors.observe(seen, camera="door", frame=frame, picture=png(55))
         if hidden:
             visitors.ignore(card)
-        opened.teach(known, "Zebedee")
+        opened.teach(known + 1 / 200, "Zebedee")
     assert "onlooker.db" in files_with(home, *needles)
     (receipt,) = rows("people", "forget", "Zebedee", "--home", home)
     assert (receipt["labeled"], receipt["strangers"]) == (1, 1)
@@ -212,6 +212,57 @@ def test_an_ignored_stranger_is_only_shown_on_demand(home):
     rows("strangers", "ignore", card["card"], "--home", home)
     assert rows("strangers", "list", "--home", home) == []
     assert rows("strangers", "list", "--hidden", "--home", home)[0]["hidden"]
+    with reopen(home, face_distances()) as opened:
+        assert list(opened.vertices().negatives.values()) == [{None}] * card["faces"]
+    rows("strangers", "show", card["card"], "--home", home)
+    assert rows("strangers", "list", "--home", home)[0]["card"] == card["card"]
+    with reopen(home, face_distances()) as opened:
+        assert opened.vertices().negatives == {}
+
+
+def test_a_stranger_is_asked_about_and_is_not_who_it_may_be(home, tmp_path):
+    with reopen(home, face_distances()) as opened, StrangerBook(opened) as visitors:
+        seen = STRANGER * 2
+        other = visitors.observe(seen, camera="yard", frame=0, candidate="person0", picture=png(7))
+    first, second = rows("strangers", "ask", "--limit", 5, "--home", home)
+    assert (first["card"], first["question"]) == (other, "is this person0?")
+    assert (first["candidate"], first["candidates"]) == ("person0", {"person0": 1})
+    assert (second["question"], second["candidate"], second["count"]) == ("who is this?", None, 5)
+    (row,) = rows("strangers", "not", other, "person0", "--home", home)
+    assert row == {"card": other, "not_name": "person0", "taught": 1}
+    (asked_now,) = rows("strangers", "ask", "--home", home, "--pictures", tmp_path / "faces")
+    assert (asked_now["card"], len(asked_now["files"])) == (second["card"], 1)
+    for card in (other, second["card"]):
+        assert rows("strangers", "skip", card, "--home", home) == [{"card": card, "ask": False}]
+    assert rows("strangers", "ask", "--home", home) == []
+    assert rows("strangers", "show", other, "--home", home)[0]["ask"]
+    (again,) = rows("strangers", "ask", "--home", home)
+    assert (again["card"], again["not_names"]) == (other, ["person0"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["not", "1", "zoe"], "nobody is called 'zoe'"),
+        (["not", "99", "person0"], "no stranger 99"),
+        (["skip", "99"], "no stranger 99"),
+        (["ignore", "99"], "no stranger 99"),
+        (["show", "99"], "no stranger 99"),
+    ],
+)
+def test_answers_about_strangers_who_are_gone_are_refused(home, arguments, words):
+    before = word(home)
+    assert words in error_of(run("strangers", *arguments, "--home", home))
+    assert word(home) == before
+
+
+def test_a_candidate_follows_a_name_that_changes(home):
+    with reopen(home, face_distances()) as opened, StrangerBook(opened) as visitors:
+        visitors.observe(STRANGER * 2, camera="yard", frame=0, candidate="person0")
+    rows("people", "rename", "person0", "Zoe", "--home", home)
+    assert rows("strangers", "ask", "--home", home)[0]["candidate"] == "Zoe"
+    rows("people", "merge", "Zoe", "person1", "--home", home)
+    assert rows("strangers", "ask", "--home", home)[0]["candidate"] == "person1"
 
 
 def test_damaged_strangers_are_reported(home):

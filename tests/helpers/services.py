@@ -35,15 +35,16 @@ def photo(person, number=0, shift=0, suffix=".png"):
     return encoded(scene(person, number, shift), suffix)
 
 
-def new_learner():
+def new_learner(trust_radius=None):
     features = FINDER.features
-    return OnlineHarmonicLearner(HeatKernel(0.025, 1e-8, features.distance), features=features.tag)
+    kernel = HeatKernel(0.025, 1e-8, features.distance)
+    return OnlineHarmonicLearner(kernel, features=features.tag, trust_radius=trust_radius)
 
 
-def service_in(folder, **options):
+def service_in(folder, *, trust_radius=None, **options):
     recognizer = LiveRecognizer(FINDER)
     return Service(
-        lambda: Home(folder, new_learner=new_learner),
+        lambda: Home(folder, new_learner=lambda: new_learner(trust_radius)),
         lambda home: StrangerBook(home),
         recognizer,
         **options,

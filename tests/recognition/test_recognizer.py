@@ -158,9 +158,9 @@ class Cards:
     def __init__(self):
         self.met_faces = []
 
-    def observe(self, vector, *, camera, frame, picture, quality, likely):
+    def observe(self, vector, *, camera, frame, picture, quality, likely, candidate):
         self.met_faces.append((camera, frame, picture()[:4], quality))
-        self.likely = likely
+        self.likely, self.candidate = likely, candidate
         return len(self.met_faces)
 
 
@@ -204,6 +204,20 @@ def test_faces_that_a_home_does_not_know_go_to_the_strangers(home):
     assert cards.met_faces == [("door", 0, b"\x89PNG", 1600.0)]
     assert known.vertex in home.vertices().ids
     assert (unknown.vertex, poor.vertex) == (None, None)
+
+
+def test_a_face_beyond_the_trust_radius_is_no_name_but_a_candidate(tmp_path):
+    kernel, cards = HeatKernel(0.03, 1e-4), Cards()
+    learner = partial(OnlineHarmonicLearner, kernel, features="grey", trust_radius=0.05)
+    with Home(tmp_path / "home", new_learner=learner) as home:
+        home.teach(np.array([0.4], np.float32), "ana")
+        watched = FaceRecognizer(home, FINDER, strangers=cards)
+        (near,) = watched.recognize(frame(0, 110)).faces
+        assert (near.sighting.name, near.card) == ("ana", None)
+        (far,) = watched.recognize(frame(100, 120)).faces
+        assert (far.sighting.name, far.sighting.answer.candidate) == (None, "ana")
+        assert (far.card, far.vertex, cards.candidate) == (1, None, "ana")
+        assert len(home.vertices().ids) == 2  # not learned
 
 
 def test_the_next_face_of_a_track_is_likely_the_same_stranger(home):

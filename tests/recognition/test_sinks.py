@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from onlooker import OnlookerError, Prediction
 from onlooker.core.errors import BadValue
+from onlooker.recognition import drawing
 from onlooker.recognition.drawing import NAMED, NOBODY, REFUSED, UNSURE, annotated, plain
 from onlooker.recognition.sinks import (
     AnnotatedVideo,
@@ -29,7 +30,7 @@ from onlooker.vision.types import FaceBox, Frame, Refusal, Sighting
 
 KEYS = (
     *("time", "camera", "frame", "track", "box", "name", "label"),
-    *("confidence", "scores", "sink", "quality", "measured"),
+    *("candidate", "confidence", "scores", "sink", "quality", "measured"),
 )
 ODD_NAMES = [
     "ana",
@@ -88,6 +89,7 @@ def test_each_sighting_is_a_line_with_the_same_keys():
         "box": [100, 120, 80, 90],
         "name": "ana",
         "label": "ana",
+        "candidate": None,
         "confidence": 0.9,
         "scores": {"ana": 0.9},
         "sink": pytest.approx(0.1),
@@ -115,6 +117,27 @@ def test_nobody_is_null_with_a_sink():
     record = written([unknown()])[0]
     assert (record["name"], record["label"], record["confidence"]) == (None, None, 0.0)
     assert (record["scores"], record["sink"]) == ({"ana": 0.0}, 1.0)
+
+
+def maybe(name="ana", box=BOX):
+    answer = Prediction(None, {name: 0.9}, 0.1, None, candidate=name, support="inferred")
+    return Sighting("door", 7, 0.28, 4, box, None, answer)
+
+
+def test_a_candidate_is_written_beside_the_name_that_it_is_not(tmp_path):
+    (record,) = written([maybe()])
+    assert [record[key] for key in ("name", "label", "candidate")] == [None, None, "ana"]
+    with CsvFile(tmp_path / "seen.csv") as sink:
+        sink(frame(7), [maybe(), unknown()])
+    cells = [(row["name"], row["candidate"]) for row in rows(tmp_path / "seen.csv")]
+    assert cells == [("", "ana"), ("", "")]
+
+
+def test_a_candidate_is_drawn_as_unknown(monkeypatch):
+    texts = []
+    monkeypatch.setattr(drawing, "draw_label", lambda *given: texts.append(given[2:4]) or given[1])
+    annotated(frame(), [maybe("Zoë"), replace(unknown(), box=FaceBox(300, 120, 80, 90))])
+    assert texts == [(NOBODY.colour, "unknown, maybe Zoe"), (NOBODY.colour, "unknown")]
 
 
 @given(name=st.text(min_size=1))

@@ -8,7 +8,7 @@ def known(client):
     """What a person sees of people and strangers."""
     people = [(p["name"], p["labeled"], p["learned"]) for p in client.get(f"{API}/people").json()]
     cards = [
-        (card["card"], card["count"], card["faces"], card["hidden"])
+        (card["card"], card["count"], card["faces"], card["hidden"], card["not_names"], card["ask"])
         for card in client.get(f"{API}/strangers?hidden=true").json()
     ]
     return people, cards
@@ -43,6 +43,11 @@ def test_each_change_can_be_taken_back(client, service):
         lambda: client.post(f"{API}/faces/{learned}/label", json={"name": "ana"}),
         lambda: client.post(f"{API}/faces/{labeled}/wrong"),
         lambda: client.post(f"{API}/strangers/{card['card']}/name", json={"name": "dora"}),
+        lambda: client.post(f"{API}/strangers/{card['card']}/not", json={"name": "ana"}),
+        lambda: client.post(f"{API}/strangers/{card['card']}/ask", json={"ask": False}),
+        lambda: client.post(f"{API}/strangers/{card['card']}/ignore"),
+        lambda: client.post(f"{API}/faces/{learned}/not", json={"name": "ana"}),
+        lambda: client.post(f"{API}/faces/{learned}/nobody"),
         lambda: client.patch(f"{API}/people/{ana}", json={"name": "Ana"}),
         lambda: client.post(f"{API}/people/merge", json=body),
     ):
@@ -63,8 +68,9 @@ def test_a_card_that_is_gone_says_so(client, service):
     assert client.post(f"{path}/name", json={"name": "ana", "faces": []}).status_code == 422
     named = client.post(f"{path}/name", json={"name": "ana", "faces": card["faces"]}).json()
     assert named["taught"] == 1
-    for last in ("name", "ignore", "show"):
-        answer = client.post(f"{path}/{last}", json={"name": "ana"} if last == "name" else None)
+    bodies = {"name": {"name": "ana"}, "not": {"name": "ana"}, "ask": {"ask": False}}
+    for last in ("name", "not", "ask", "ignore", "show"):
+        answer = client.post(f"{path}/{last}", json=bodies.get(last))
         assert answer.status_code == 404
         assert "no stranger" in answer.json()["detail"]
 
@@ -72,7 +78,7 @@ def test_a_card_that_is_gone_says_so(client, service):
 def test_who_is_ignored_can_be_shown_again(client, service):
     service.recognize(Frame("door", 0, 0.0, scene(1)))
     (card,) = client.get(f"{API}/strangers").json()
-    assert client.post(f"{API}/strangers/{card['card']}/ignore").status_code == 204
+    assert client.post(f"{API}/strangers/{card['card']}/ignore").status_code == 200
     assert client.get(f"{API}/strangers").json() == []
-    assert client.post(f"{API}/strangers/{card['card']}/show").status_code == 204
+    assert client.post(f"{API}/strangers/{card['card']}/show").status_code == 200
     assert [one["card"] for one in client.get(f"{API}/strangers").json()] == [card["card"]]

@@ -45,8 +45,8 @@ def rename_person(name: NameArgument, new: NewNameArgument, home: HomeOption = N
 
     Example: onlooker people rename ana anna --home home/
     """
-    with open_existing(home) as found:
-        print_row(name=new, was=name, labeled=rename(found, name, new))
+    with open_with_strangers(home) as book:
+        print_row(name=new, was=name, labeled=book.change_name(rename, name, new))
 
 
 @people.command("merge")
@@ -55,8 +55,8 @@ def merge_people(name: NameArgument, into: IntoArgument, home: HomeOption = None
 
     Example: onlooker people merge ana2 ana --home home/
     """
-    with open_existing(home) as found:
-        print_row(name=into, was=name, labeled=merge(found, name, into))
+    with open_with_strangers(home) as book:
+        print_row(name=into, was=name, labeled=book.change_name(merge, name, into))
 
 
 @people.command("forget")

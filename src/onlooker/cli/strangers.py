@@ -18,6 +18,9 @@ CardArgument = Annotated[
     int, typer.Argument(metavar="CARD", help="The number that `list` shows.", show_default=False)
 ]
 HiddenOption = Annotated[bool, typer.Option("--hidden", help="Also list ignored strangers.")]
+LimitOption = Annotated[
+    int, typer.Option("--limit", min=1, metavar="N", help="At most this many questions.")
+]
 PicturesOption = Annotated[
     Path | None,
     typer.Option("--pictures", metavar="DIR", help="Write their best faces into DIR."),
@@ -42,16 +45,23 @@ def list_strangers(
     """
     with open_with_strangers(home) as book:
         for card in book.cards(hidden=hidden):
-            files = [] if pictures is None else _write_faces(card, pictures)
-            print_row(
-                card=card.number,
-                count=card.count,
-                first=asdict(card.first),
-                last=asdict(card.last),
-                faces=len(card.faces),
-                hidden=card.hidden,
-                files=[str(file) for file in files],
-            )
+            _print_card(card, pictures)
+
+
+@strangers.command("ask")
+def ask_about_strangers(
+    home: HomeOption = None, limit: LimitOption = 1, pictures: PicturesOption = None
+) -> None:
+    """Print the best question: is this stranger the candidate, or, without one, who is it?
+
+    To answer: `strangers name CARD NAME`, `strangers not CARD NAME`, or `strangers skip CARD`.
+
+    Example: onlooker strangers ask --pictures faces/ --home home/
+    """
+    with open_with_strangers(home) as book:
+        for card in book.questions()[:limit]:
+            about = "who is this?" if card.candidate is None else f"is this {card.candidate}?"
+            _print_card(card, pictures, question=about)
 
 
 @strangers.command("name")
@@ -64,15 +74,65 @@ def name_stranger(card: CardArgument, name: NameArgument, home: HomeOption = Non
         print_row(card=card, name=name, taught=book.name(card, name))
 
 
+@strangers.command("not")
+def exclude_name(card: CardArgument, name: NameArgument, home: HomeOption = None) -> None:
+    """Say who a stranger is not: the best faces are taught so, and it is not asked again.
+
+    Example: onlooker strangers not 3 ana --home home/
+    """
+    with open_with_strangers(home) as book:
+        print_row(card=card, not_name=name, taught=book.exclude(card, name))
+
+
+@strangers.command("skip")
+def skip_stranger(card: CardArgument, home: HomeOption = None) -> None:
+    """Do not ask about a stranger any more; the card stays.
+
+    Example: onlooker strangers skip 3 --home home/
+    """
+    with open_with_strangers(home) as book:
+        book.set_ask(card, False)
+        print_row(card=card, ask=False)
+
+
 @strangers.command("ignore")
 def ignore_stranger(card: CardArgument, home: HomeOption = None) -> None:
-    """Hide a stranger, now and whenever they are seen again.
+    """Hide a stranger, now and whenever they are seen again: the best faces are nobody.
 
     Example: onlooker strangers ignore 3 --home home/
     """
     with open_with_strangers(home) as book:
-        book.ignore(card)
-        print_row(card=card, hidden=True)
+        print_row(card=card, hidden=True, taught=book.ignore(card))
+
+
+@strangers.command("show")
+def show_stranger(card: CardArgument, home: HomeOption = None) -> None:
+    """Show an ignored stranger again, and ask again about one that was skipped.
+
+    Example: onlooker strangers show 3 --home home/
+    """
+    with open_with_strangers(home) as book:
+        book.show(card)
+        book.set_ask(card, True)
+        print_row(card=card, hidden=False, ask=True)
+
+
+def _print_card(card: Card, pictures: Path | None, **more: str) -> None:
+    files = [] if pictures is None else _write_faces(card, pictures)
+    print_row(
+        **more,
+        card=card.number,
+        count=card.count,
+        first=asdict(card.first),
+        last=asdict(card.last),
+        faces=len(card.faces),
+        hidden=card.hidden,
+        candidate=card.candidate,
+        candidates=card.candidates,
+        not_names=sorted(card.not_names),
+        ask=card.ask,
+        files=[str(file) for file in files],
+    )
 
 
 def _write_faces(card: Card, folder: Path) -> list[Path]:

@@ -1,9 +1,11 @@
 """Cards of strangers as rows of the database; `strangers/` gives them their meaning.
 
-Three tables: the cards, the best faces of each, and the vertices of the graph that groups them.
+Four tables: the cards, the best faces of each, what to ask about it, and the vertices of the graph
+that groups the faces.
 Every row has a checksum: a damaged one is skipped, with everything that hangs on it.
 """
 
+import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -14,7 +16,8 @@ from onlooker.home.database import Database, row_crc
 
 NEXT_CARD, NEXT_VERTEX, TURN = (f"strangers {what}" for what in ("next_card", "next_id", "turn"))
 """Numbers of the table meta."""
-_TABLES = ("cards", "card_faces", "card_vertices")
+_TABLES = ("cards", "card_faces", "card_questions", "card_vertices")
+_OF_A_CARD = ("card_faces", "card_questions")
 
 
 class CardColumns(NamedTuple):
@@ -43,6 +46,15 @@ class FaceColumns(NamedTuple):
     quality: float
     vector: NDArray[Any]
     png: bytes | None
+
+
+class QuestionColumns(NamedTuple):
+    """A row of `card_questions`; the names are lists in JSON there."""
+
+    card: int
+    recent: tuple[str | None, ...]
+    not_names: frozenset[str]
+    ask: bool
 
 
 class VertexColumns(NamedTuple):
@@ -75,16 +87,23 @@ class CardTable:
             columns = (*face[:6], number_type, data, face.png)
             self._insert("card_faces", [*columns, row_crc(columns)])
 
+    def put_question(self, question: QuestionColumns) -> None:
+        """Insert or replace what to ask about a card."""
+        names = json.dumps(question.recent), json.dumps(sorted(question.not_names))
+        columns = (question.card, *names, int(question.ask))
+        self._insert("card_questions", [*columns, row_crc(columns)])
+
     def put_vertex(self, vertex: VertexColumns) -> None:
         """Insert or replace a vertex."""
         columns = (*vertex[:5], *_encoded(vertex.vector))
         self._insert("card_vertices", [*columns, row_crc(columns)])
 
     def remove_cards(self, numbers: Iterable[int]) -> None:
-        """Delete cards and their faces."""
+        """Delete cards and all that belongs to them."""
         for number in numbers:
             self._database.execute("DELETE FROM cards WHERE number = ?", (number,))
-            self._database.execute("DELETE FROM card_faces WHERE card = ?", (number,))
+            for table in _OF_A_CARD:
+                self._database.execute(f"DELETE FROM {table} WHERE card = ?", (number,))
 
     def remove_vertices(self, vertices: Iterable[int]) -> None:
         """Delete vertices."""
@@ -105,6 +124,16 @@ class CardTable:
         """All faces with a good checksum, the best of each card first."""
         rows = self._sound("SELECT * FROM card_faces ORDER BY card, place")
         return [FaceColumns._make([*row[:6], _decoded(row[6], row[7]), row[8]]) for row in rows]
+
+    def questions(self) -> dict[int, QuestionColumns]:
+        """What to ask about which card, where the checksum is good."""
+        rows = self._sound("SELECT * FROM card_questions")
+        return {
+            card: QuestionColumns(
+                card, tuple(json.loads(recent)), frozenset(json.loads(not_names)), bool(ask)
+            )
+            for card, recent, not_names, ask in rows
+        }
 
     def vertices(self) -> list[VertexColumns]:
         """All vertices with a good checksum, by id."""

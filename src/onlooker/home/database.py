@@ -54,6 +54,12 @@ SCHEMA_CHANGES = (
     CREATE TABLE taught (digest TEXT PRIMARY KEY) WITHOUT ROWID;
     CREATE TABLE secrets (name TEXT PRIMARY KEY, value BLOB NOT NULL);
     """,
+    # Of a card: who it may be, who it is not, and whether to ask. A card without a row: nothing.
+    """
+    CREATE TABLE card_questions (
+        card INTEGER PRIMARY KEY, recent TEXT NOT NULL, not_names TEXT NOT NULL,
+        ask INTEGER NOT NULL, crc INTEGER NOT NULL);
+    """,
 )
 """Number n brings a database of version n to version n + 1. Never change one: add another."""
 

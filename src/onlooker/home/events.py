@@ -57,7 +57,8 @@ class Event:
     frame: int | None
     kind: str
     """The verb: observe, teach, exclude (who it is not), unteach, drop, forget, merge, rename,
-    merge names, undo."""
+    merge names, undo; answer (a person said something of a stranger that the learner does not
+    learn, so there are no changes)."""
     entries: str
     next_id: int = 0
     """The id that the next vertex will get."""

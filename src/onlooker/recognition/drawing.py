@@ -42,8 +42,8 @@ def annotated(frame: Frame, sightings: Iterable[Sighting]) -> Pixels:
     """A copy of the frame with a box and a label for each face.
 
     Solid: named. Dashed, with a question mark: named, but below SURE, or by the track only.
-    Corners: unknown. Grey dots: too poor to be named, and why. Lines and letters grow with the
-    frame.
+    Corners: unknown, and whom it may be. Grey dots: too poor to be named, and why. Lines and
+    letters grow with the frame.
 
     >>> frame = Frame("door", 0, 0.0, np.zeros((480, 640, 3), np.uint8))
     >>> face = Sighting("door", 0, 0.0, 1, FaceBox(100, 100, 80, 80), None, None)
@@ -109,7 +109,8 @@ def _style(sighting: Sighting) -> tuple[_BoxStyle, str]:
     if sighting.refusal is not None:
         return REFUSED, plain(sighting.refusal.reason)
     if sighting.name is None:
-        return NOBODY, "unknown"
+        candidate = answer.candidate if answer is not None else None
+        return NOBODY, "unknown" if candidate is None else f"unknown, maybe {plain(candidate)}"
     name = plain(sighting.name)
     if answer is None or answer.label != sighting.name:
         return UNSURE, f"{name}?"

@@ -45,10 +45,12 @@ class Strangers(Protocol):
         picture: Callable[[], bytes],
         quality: float,
         likely: int | None,
+        candidate: str | None,
     ) -> int:
         """A face that the learner does not know, and has not learned: the card it goes to.
 
         likely: the card that the face before it in the same track went to.
+        candidate: who it may be, beyond the learner's trust radius.
         """
 
 
@@ -287,6 +289,7 @@ class FaceRecognizer:
                 picture=face.png,
                 quality=float(face.box.area),
                 likely=names.card,
+                candidate=prediction.candidate,
             )
             if prediction.label is None and self._strangers is not None
             else None

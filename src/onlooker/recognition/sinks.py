@@ -35,8 +35,9 @@ def as_record(sighting: Sighting) -> dict[str, Any]:
     """A sighting as JSON has it; what is unknown or not a finite number is null.
 
     `name` is that of the track, `label` what the learner says of this face alone, with its
-    `confidence`, `scores` and `sink`. Where `measured` is false the face looked as before and was
-    not measured in this frame: these four are the answer to the face of the track that was
+    `confidence`, `scores` and `sink`. `candidate` is no name: whom the face may be, too far from
+    every labeled face to be called so. Where `measured` is false the face looked as before and was
+    not measured in this frame: these five are the answer to the face of the track that was
     measured last.
 
     >>> from onlooker.vision.types import FaceBox, Refusal
@@ -54,6 +55,7 @@ def as_record(sighting: Sighting) -> dict[str, Any]:
         "box": [_finite(side) for side in (box.left, box.top, box.width, box.height)],
         "name": sighting.name,
         "label": answer and answer.label,
+        "candidate": answer and answer.candidate,
         "confidence": answer and _finite(answer.confidence),
         "scores": answer and {name: _finite(score) for name, score in answer.scores.items()},
         "sink": answer and _finite(answer.sink),
@@ -107,7 +109,7 @@ class CsvFile:
 
     COLUMNS = (
         *("time", "camera", "frame", "track", "left", "top", "width", "height", "name", "label"),
-        *("confidence", "scores", "sink", "reason", "value", "threshold", "measured"),
+        *("candidate", "confidence", "scores", "sink", "reason", "value", "threshold", "measured"),
     )
 
     def __init__(self, path: str | Path) -> None:

@@ -6,7 +6,7 @@ one transaction with what it changes in the home: a face is known or a stranger,
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Self, TypeAlias
@@ -14,8 +14,10 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.core.errors import BadValue
+from onlooker.core.checks import Rows
+from onlooker.core.errors import BadValue, LabelConflict, NotFound
 from onlooker.core.graph import UNLABELED
+from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import State
 from onlooker.home.album import Picture
 from onlooker.home.card_table import (
@@ -25,6 +27,7 @@ from onlooker.home.card_table import (
     CardColumns,
     CardTable,
     FaceColumns,
+    QuestionColumns,
     VertexColumns,
 )
 from onlooker.home.database import Database, HomeError
@@ -37,6 +40,10 @@ from onlooker.strangers.strangers import Strangers, UndoHistory
 
 Alert: TypeAlias = Callable[[Mapping[str, Any]], object]
 """Called for a new stranger with: event, card, count, camera, frame, time."""
+
+
+NOTHING_TO_ASK = QuestionColumns(0, (), frozenset(), ask=True)
+"""Of a card without a row."""
 
 
 class StrangerBook:
@@ -97,9 +104,11 @@ class StrangerBook:
         picture: Picture = None,
         quality: float = 0.0,
         likely: int | None = None,
+        candidate: str | None = None,
     ) -> int:
         """Add a face that the home does not know: the number of its card.
 
+        candidate: who it may be, by a walk that the home does not trust.
         likely: the card that an earlier face of the same track went to.
         """
         number = self.strangers.see(
@@ -110,6 +119,7 @@ class StrangerBook:
             picture=picture,
             quality=quality,
             likely=likely,
+            candidate=candidate,
         )
         card = self.strangers.card(number)
         due = self._alert is not None and card.count >= self._alert_after
@@ -125,13 +135,23 @@ class StrangerBook:
         """One card per stranger, most seen first; the hidden ones if wanted."""
         return self.strangers.cards(hidden=hidden)
 
+    def questions(self) -> list[Card]:
+        """The cards to ask a person about, the best question first.
+
+        First "is this the candidate?", the most seen first, then "who is this?".
+        """
+        return self.strangers.questions()
+
     def name(self, number: int, name: str, keys: Iterable[str] | None = None) -> int:
         """Teach the home who that is and remove the card: how many faces were taught.
 
-        keys: of the faces to teach; the others go with the card.
+        keys: of the faces to teach; the others go with the card. What was said against the name
+        before is taken back: the last word counts.
         """
         before, removed = self.home.sequence, self.strangers.removed_card(number)
         with self._transaction():
+            self._take_back_nobody(number)
+            self._take_back([face.vector for face in removed.card.faces], name)
             taught = self.strangers.name(
                 number, name, lambda x, who, png: self.home.teach(x, who, picture=png), keys
             )
@@ -145,15 +165,79 @@ class StrangerBook:
         self.strangers.remove(number)
         self._erase()
 
-    def ignore(self, number: int) -> None:
-        """Hide a stranger from now on."""
-        self.strangers.ignore(number)
-        self._erase()
+    def exclude(self, number: int, name: str) -> int:
+        """Say that a stranger is not this person: how many faces were taught. The card stays."""
+        if name not in self.home.learner.names:
+            raise NotFound(f"nobody is called {name!r}, so nobody need be told apart from them")
+
+        def act(card: Card) -> None:
+            self._say([face.vector for face in card.faces], name)
+            self.strangers.exclude(number, name)
+
+        return len(self._answer(number, act).faces)
+
+    def set_ask(self, number: int, ask: bool) -> None:
+        """Whether people may be asked about a stranger."""
+        self._answer(number, lambda card: self.strangers.set_ask(number, ask))
+
+    def ignore(self, number: int) -> int:
+        """Hide a stranger from now on: how many faces were taught to be nobody.
+
+        These are consulted before a name is given, so whoever looks like them is not named.
+        """
+
+        def act(card: Card) -> None:
+            for face in card.faces:
+                with suppress(LabelConflict):  # it has got a name since
+                    self._say([face.vector], None)
+            self.strangers.ignore(number)
+
+        card = self.home.with_ballast(lambda: self._answer(number, act))
+        self._checkpoint()
+        return len(card.faces)
 
     def show(self, number: int) -> None:
-        """Undo "ignore"."""
-        self.strangers.show(number)
-        self._save()
+        """Undo "ignore": the faces that were nobody are taken back."""
+
+        def act(card: Card) -> None:
+            self._take_back_nobody(number)
+            self.strangers.show(number)
+
+        self._answer(number, act)
+
+    def nobody(self, vector: ArrayLike, *, likely: int | None = None) -> int:
+        """A face is nobody whom people want to know: the number of its card, which is hidden.
+
+        likely: the card that the face went to.
+        """
+        before, now = self.home.sequence, self._clock()
+        cards = {card.number: card for card in self.cards(hidden=True)}
+        place = np.asarray(vector)
+        with self._transaction():
+            self._say([place], None)
+            number = self.strangers.see(place, time=now, camera=None, frame=None, likely=likely)
+            self.strangers.ignore(number)
+        added = DroppedFace(-1, place, 1, None)
+        changed = [cards[number]] if number in cards else []
+        self._undo_history.cards_changed(before, now, changed, [added])
+        self._checkpoint()
+        return number
+
+    def change_name(self, change: Callable[[Home, str, str], int], name: str, to: str) -> int:
+        """Rename or merge people (`home/people.py`), on the cards too: what `change` returns."""
+        changed = [
+            card
+            for card in self.cards(hidden=True)
+            if name in card.recent or name in card.not_names
+        ]
+        if not changed:
+            return change(self.home, name, to)
+        before = self.home.sequence
+        with self._transaction():
+            count = change(self.home, name, to)
+            self.strangers.rename(name, to)
+        self._undo_history.cards_changed(before, self._clock(), changed)
+        return count
 
     def wrong(self, vertex: int) -> Correction:
         """Drop a face of the home that is somebody else, with all that was learned through it."""
@@ -161,38 +245,52 @@ class StrangerBook:
         dropped: list[DroppedFace] = []
         with self._transaction():
             correction = wrong(self.home, vertex, self.strangers, time=now, dropped=dropped.append)
+            self._remove_unknown_names()
         self._undo_history.faces_added(before, now, dropped)
         return correction
 
     def undone(self, to: int) -> None:
         """Follow an undo of the home to an event.
 
-        Cards that were named since come back, and faces that "wrong" moved here go back with their
-        pictures. The latest few; older changes are not remembered.
+        Cards that were named since come back, what people said of cards is taken back, and faces
+        that "wrong" moved here go back with their pictures. The latest few; older changes are not
+        remembered.
         """
         before = self.strangers.changes
         self.home.add_pictures(self._undo_history.undo(to))
+        self._remove_unknown_names()
         if self.strangers.changes > before:
             self._erase()
 
     def forget(self, name: str) -> ForgetReceipt:
         """Delete a person from the home, and the cards of faces that it would have named so.
 
-        In one transaction: a crash leaves all of it or nothing.
+        Cards that may be the person go too, and from the others the name. In one transaction: a
+        crash leaves all of it or nothing. Only ignored cards, with their faces that are nobody, go
+        in one before it.
         """
         if name not in self.home.learner.names:
             return self.home.forget(name)  # which says so
-        doomed = [card.number for card in self.cards(hidden=True) if self._would_name(card, name)]
-        record = self.strangers.record() if doomed else None
-        for number in doomed:
+        anchors = self._nobody_by_card()
+        learner = self._without(anchors)
+        cards = self.cards(hidden=True)
+        doomed = {card.number for card in cards if self._would_name(learner, card, name)}
+        if ignored := doomed & anchors.keys():
+            with self._transaction():
+                for number in ignored:
+                    self._take_back(anchors[number], None)
+                    self.strangers.remove(number)
+        record = self.strangers.record()
+        for number in doomed - ignored:
             self.strangers.remove(number)
+        self.strangers.rename(name, None)
         unsaved = self._unsaved
         try:
             receipt = self.home.forget(name, also=self._write if unsaved else None)
         except BaseException:
             if name not in self.home.learner.names:
                 self._forgotten(written=unsaved)
-            elif record is not None:
+            else:
                 self.strangers.restore(record)
             raise
         self._forgotten(written=unsaved)
@@ -203,27 +301,108 @@ class StrangerBook:
             self._committed()
         self._undo_history.clear()  # it holds what was taught or dropped
 
-    def _would_name(self, card: Card, name: str) -> bool:
-        """Whether the home would name any face of a card so."""
+    def _would_name(self, learner: OnlineHarmonicLearner, card: Card, name: str) -> bool:
+        """Whether a learner would name any face of a card so, or ask whether it is."""
         vectors = [face.vector for face in card.faces]
         vectors += [member.vector for member in self.strangers.removed_card(card.number).members]
-        return any(self.home.predict(vector).label == name for vector in vectors)
+        answers = [learner.predict(vector) for vector in vectors]
+        return any(name in (answer.label, answer.candidate) for answer in answers)
 
     def expire(self, now: float | None = None) -> int:
         """Delete what the home stores no longer, and write the rest: how many cards went.
 
         Hidden strangers are stored, without pictures, as long as sightings: whoever comes once a
-        day should not have to be ignored once a day.
+        day should not have to be ignored once a day. Then their faces are taken out of the home.
         """
         now, retention = self._clock() if now is None else now, self.home.retention
         before = self.strangers.changes
         stranger_horizon = now - retention.stranger_hours * HOUR
         self._undo_history.clear(before=stranger_horizon)
-        removed = self.strangers.expire(
-            stranger_horizon, hidden_before=now - retention.sighting_days * DAY, now=now
-        )
+        anchors = self._nobody_by_card()
+
+        def delete() -> int:
+            horizon = now - retention.sighting_days * DAY
+            count = self.strangers.expire(stranger_horizon, hidden_before=horizon, now=now)
+            gone = anchors.keys() - {card.number for card in self.cards(hidden=True)}
+            for number in gone:
+                self._take_back(anchors[number], None)
+            return count
+
+        def delete_with_anchors() -> int:
+            with self._transaction():
+                return delete()
+
+        removed = self.home.with_ballast(delete_with_anchors) if anchors else delete()
         self._erase() if self.strangers.changes > before else self._save()
         return removed
+
+    # ---- what people say
+
+    def _answer(self, number: int, act: Callable[[Card], object]) -> Card:
+        """Do what a person said of a card, in one transaction: the card as it was before.
+
+        There is an event of it, which an undo can go back before, whatever the learner learns.
+        """
+        card, before = self.strangers.card(number), self.home.sequence
+        with self._transaction():
+            act(card)
+            if self.home.sequence == before:
+                self.home.replace_learner("answer", self.home.learner, ())
+        self._undo_history.cards_changed(before, self._clock(), [card])
+        return card
+
+    def _say(self, vectors: Iterable[Rows], name: str | None) -> None:
+        """Say of faces that they are not this person, or nobody; what was said is not repeated."""
+        said, number_type = _negatives(self.home), self.home.vertices().vectors.dtype
+        for vector in vectors:
+            if name not in said.get(vector.astype(number_type).tobytes(), ()):
+                self.home.teach(vector, not_name=name, nobody=name is None)
+
+    def _take_back_nobody(self, number: int) -> None:
+        """Take back that faces of a card are nobody."""
+        self._take_back(self._nobody_by_card().get(number, []), None)
+
+    def _without(self, anchors: Mapping[int, Sequence[Rows]]) -> OnlineHarmonicLearner:
+        """The learner of the home, or a copy that does not know that these faces are nobody."""
+        if not anchors:
+            return self.home.learner
+        learner = self.home.learner.restored(self.home.learner.state())
+        for vectors in anchors.values():
+            for vector in vectors:
+                with suppress(NotFound):  # it is near to two cards
+                    learner.unteach(vector)
+        return learner
+
+    def _take_back(self, vectors: Iterable[Rows], name: str | None) -> None:
+        """Take back that faces are not this person, or nobody.
+
+        A vertex that stands for no other example than what was said of it was never learned: it
+        goes. What else was said of the face stays.
+        """
+        home, known = self.home, self.home.vertices()
+        places = {vector.astype(known.vectors.dtype).tobytes() for vector in vectors}
+        columns = known.ids.tolist(), known.vectors, known.multiplicities.tolist()
+        for vertex, vector, count in zip(*columns, strict=True):
+            said = known.negatives.get(vertex, frozenset())
+            if name in said and vector.tobytes() in places:
+                home.drop(vertex) if count == len(said) else home.unteach(vector)
+                for other in said - {name}:
+                    home.teach(vector, not_name=other, nobody=other is None)
+
+    def _nobody_by_card(self) -> dict[int, list[Rows]]:
+        """The faces that are nobody of each hidden card that has any."""
+        hidden = {card.number for card in self.cards(hidden=True) if card.hidden}
+        known, found = self.home.vertices(), dict[int, list[Rows]]()
+        for vector, vertex in zip(known.vectors, known.ids.tolist(), strict=True):
+            if None in known.negatives.get(vertex, ()):
+                for number in self.strangers.cards_near(vector) & hidden:
+                    found.setdefault(number, []).append(vector)
+        return found
+
+    def _remove_unknown_names(self) -> None:
+        """What is nobody's name any more is not asked about."""
+        for name in self.strangers.names() - {*self.home.learner.names}:
+            self.strangers.rename(name, None)
 
     # ---- storage
 
@@ -292,12 +471,20 @@ class StrangerBook:
             self.strangers.restore(record)
             if not damaged:
                 self._stored = _Stored.of(record, database)
+            self._remove_unknown_names()
         except (HomeError, BadValue, ValueError, TypeError) as error:
             self._report(f"the stored strangers are not shown: {error}")
 
     def _report(self, problem: str) -> None:
         if problem not in self.problems:
             self.problems.append(problem)
+
+
+def _negatives(home: Home) -> dict[bytes, frozenset[str | None]]:
+    """What people said that faces are not, by the bytes of their vectors."""
+    known = home.vertices()
+    rows = zip(known.vectors, known.ids.tolist(), strict=True)
+    return {vector.tobytes(): known.negatives.get(vertex, frozenset()) for vector, vertex in rows}
 
 
 class _Stored:
@@ -345,6 +532,10 @@ class _Stored:
                 table.put_card(_card_columns(card))
             if old is None or card.faces != old.faces:
                 table.put_faces(number, _face_columns(card))
+            question = _question_columns(card)
+            stored = NOTHING_TO_ASK if old is None else _question_columns(old)
+            if question[1:] != stored[1:]:
+                table.put_question(question)
         for vertex, columns in self.vertices.items():
             known = before.vertices.get(vertex)
             if known is None or columns[:5] != known[:5]:
@@ -358,6 +549,10 @@ def _card_columns(card: Card) -> CardColumns:
     return CardColumns(
         card.number, card.count, *_seen(card.first), *_seen(card.last), card.hidden, card.alerted
     )
+
+
+def _question_columns(card: Card) -> QuestionColumns:
+    return QuestionColumns(card.number, card.recent, card.not_names, card.ask)
 
 
 def _face_columns(card: Card) -> list[FaceColumns]:
@@ -379,6 +574,7 @@ def _read(table: CardTable, database: Database) -> StrangersRecord:
     for row in table.faces():
         seen = SeenAt(row.time, row.camera, row.frame)
         faces.setdefault(row.card, []).append(CardFace(row.vector, row.png, row.quality, seen))
+    questions = table.questions()
     cards = {
         row.number: Card(
             row.number,
@@ -388,6 +584,7 @@ def _read(table: CardTable, database: Database) -> StrangersRecord:
             tuple(faces.get(row.number, ())),
             row.hidden,
             row.alerted,
+            *questions.get(row.number, NOTHING_TO_ASK)[1:],
         )
         for row in table.cards()
     }

@@ -1,6 +1,7 @@
-"""The card of a stranger: how often, when first and last, and the best faces."""
+"""The card of a stranger: how often, when first and last, the best faces, who it may be."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -15,6 +16,8 @@ from onlooker.strangers.groups import Place
 
 FACES = 4
 """Faces on a card at most."""
+RECENT = 15
+"""Latest faces of a card that say who it may be, as many as vote on the name of a track."""
 ALIKE = 0.5
 """Similarity from which two faces teach the same: the better one is enough."""
 
@@ -79,6 +82,30 @@ class Card:
     """Whether a person chose to ignore them."""
     alerted: bool = False
     """Whether an alert was sent, or none is due."""
+    recent: tuple[str | None, ...] = ()
+    """The candidates of its latest faces, the newest last; None: a face that is like nobody."""
+    not_names: frozenset[str] = frozenset()
+    """Who it is not: a person said so."""
+    ask: bool = True
+    """Whether people may be asked who it is."""
+
+    @property
+    def candidates(self) -> dict[str, int]:
+        """How many of the latest faces may be whom, the most frequent first, then the newest.
+
+        >>> seen = SeenAt(12.5, "door", 310)
+        >>> card = Card(3, 50, seen, seen, (), recent=("ana", "ben", None, "ben", "cem"))
+        >>> card.candidates, replace(card, not_names=frozenset({"ben"})).candidate
+        ({'ben': 2, 'cem': 1, 'ana': 1}, 'cem')
+        """
+        newest_first = [name for name in reversed(self.recent) if name is not None]
+        counts = Counter(name for name in newest_first if name not in self.not_names)
+        return dict(counts.most_common())
+
+    @property
+    def candidate(self) -> str | None:
+        """Who it may be: somebody to ask about, not a name."""
+        return next(iter(self.candidates), None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,6 +147,11 @@ def merged_cards(cards: Sequence[Card], kernel: HeatKernel) -> Card:
         faces=best_faces([face for card in cards for face in card.faces], kernel),
         hidden=any(card.hidden for card in cards),
         alerted=any(card.alerted for card in cards),
+        recent=tuple(
+            name for card in sorted(cards, key=lambda card: card.last.time) for name in card.recent
+        )[-RECENT:],
+        not_names=frozenset[str]().union(*(card.not_names for card in cards)),
+        ask=all(card.ask for card in cards),
     )
 
 

@@ -19,6 +19,7 @@ from onlooker.core.similarity import HeatKernel
 from onlooker.home.album import Picture, as_png
 from onlooker.home.database import as_text
 from onlooker.strangers.cards import (
+    RECENT,
     Card,
     CardFace,
     DroppedFace,
@@ -93,9 +94,11 @@ class Strangers:
         quality: float = 0.0,
         times: int = 1,
         likely: int | None = None,
+        candidate: str | None = None,
     ) -> int:
         """Add one unknown face, which stands for `times` faces: the number of its card.
 
+        candidate: who it may be, by a walk that the learner does not trust.
         likely: the card that an earlier face of the same track went to.
         A picture given as a function is made only if the face is among the best of its card.
         """
@@ -110,7 +113,9 @@ class Strangers:
         self._turn += 1
         self._groups.put(touch, Place(card.number, self._turn, seen.time), times)
         self._next_card = max(self._next_card, card.number + 1)
-        self._cards[card.number] = replace(card, count=card.count + times, last=seen)
+        recent = (*card.recent, candidate)[-RECENT:]
+        recent = recent if any(recent) else ()  # most strangers are like nobody
+        self._cards[card.number] = replace(card, count=card.count + times, last=seen, recent=recent)
         self._enforce_limits()
         self.changes += 1
         return card.number
@@ -146,6 +151,11 @@ class Strangers:
         shown = (card for card in self._cards.values() if hidden or not card.hidden)
         return sorted(shown, key=lambda card: (-card.count, card.number))
 
+    def questions(self) -> list[Card]:
+        """The cards to ask about, the best question first: is it the candidate, then who is it."""
+        cards = [card for card in self.cards() if card.ask]
+        return sorted(cards, key=lambda card: card.candidate is None)
+
     def card(self, number: int) -> Card:
         """The card with that number."""
         if number not in self._cards:
@@ -171,6 +181,36 @@ class Strangers:
             replace(self.card(number), hidden=True, alerted=True)
         )
         self.changes += 1
+
+    def exclude(self, number: int, name: str) -> None:
+        """A stranger is not this person, and is not a question about them any more."""
+        card = self.card(number)
+        self._cards[number] = replace(card, not_names=card.not_names | {name})
+        self.changes += 1
+
+    def set_ask(self, number: int, ask: bool) -> None:
+        """Whether people may be asked about a stranger."""
+        self._cards[number] = replace(self.card(number), ask=ask)
+        self.changes += 1
+
+    def rename(self, name: str, to: str | None) -> None:
+        """Another name wherever a card may be somebody or is not; None: nobody has the name now."""
+        for number, card in self._cards.items():
+            if name in card.recent or name in card.not_names:
+                recent = tuple(to if each == name else each for each in card.recent)
+                said = (to if each == name else each for each in card.not_names)
+                not_names = frozenset(each for each in said if each is not None)
+                self._cards[number] = replace(card, recent=recent, not_names=not_names)
+                self.changes += 1
+
+    def names(self) -> set[str]:
+        """The names that are on any card."""
+        cards = self._cards.values()
+        return {name for card in cards for name in (*card.recent, *card.not_names) if name}
+
+    def cards_near(self, vector: ArrayLike) -> frozenset[int]:
+        """The cards that a face at this place would go to."""
+        return self._groups.touch(vector).groups
 
     def mark_alerted(self, number: int) -> bool:
         """Mark that an alert was sent: whether it was still due."""
@@ -235,6 +275,15 @@ class Strangers:
         self.changes += 1
         return card.number
 
+    def restore_answers(self, before: Card) -> None:
+        """Take back what a person said of a card, if it is still there: its pictures, too."""
+        card = self._cards.get(before.number)
+        if card is None:
+            return
+        faces = best_faces([*before.faces, *card.faces], self.kernel)
+        self._cards[card.number] = replace(before, faces=faces, count=card.count, last=card.last)
+        self.changes += 1
+
     def remove_face(self, vector: Rows, times: int) -> None:
         """Remove a vector, if it was not merged into another, and `times` sightings of its card."""
         vertex = self._groups.find(vector)
@@ -274,13 +323,16 @@ class Strangers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
-    """A change of the home that concerned strangers: a card was named, or faces came back."""
+    """A change of the home that concerned strangers: a card was named, a person said something of
+    cards, or faces came back."""
 
     before: int
     """The newest event before it."""
     time: float
-    removed: RemovedCard | None
-    added: tuple[DroppedFace, ...]
+    removed: RemovedCard | None = None
+    changed: tuple[Card, ...] = ()
+    """As they were."""
+    added: tuple[DroppedFace, ...] = ()
 
 
 class UndoHistory:
@@ -295,11 +347,17 @@ class UndoHistory:
 
     def card_removed(self, before: int, time: float, removed: RemovedCard) -> None:
         """A stranger was named, and the card was removed."""
-        self._steps.append(_Step(before, time, removed, ()))
+        self._steps.append(_Step(before, time, removed))
+
+    def cards_changed(
+        self, before: int, time: float, cards: Iterable[Card], faces: Iterable[DroppedFace] = ()
+    ) -> None:
+        """A person said something of cards, which were these; and of faces, which were added."""
+        self._steps.append(_Step(before, time, changed=tuple(cards), added=tuple(faces)))
 
     def faces_added(self, before: int, time: float, faces: Iterable[DroppedFace]) -> None:
         """Faces of the home became strangers."""
-        self._steps.append(_Step(before, time, None, tuple(faces)[:FACES]))
+        self._steps.append(_Step(before, time, added=tuple(faces)[:FACES]))
 
     def undo(self, to: int) -> dict[int, bytes]:
         """Take back what happened after an event, as far as it is remembered.
@@ -311,6 +369,8 @@ class UndoHistory:
             step = self._steps.pop()
             if step.removed is not None:
                 self._strangers.restore_card(step.removed)
+            for card in step.changed:
+                self._strangers.restore_answers(card)
             for face in step.added:
                 self._strangers.remove_face(face.vector, face.times)
                 if face.picture is not None:

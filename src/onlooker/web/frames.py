@@ -125,6 +125,7 @@ def prediction_fields(
     return {
         "box": {"left": box.left, "top": box.top, "width": box.width, "height": box.height},
         "name": answer.label if answer else None,
+        "candidate": answer.candidate if answer else None,
         "confidence": answer.confidence if answer else None,
         "scores": dict(answer.scores) if answer else {},
         "sink": answer.sink if answer else None,

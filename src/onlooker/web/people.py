@@ -19,6 +19,7 @@ from onlooker.strangers.cards import Card
 from onlooker.vision.types import MeasuredFace
 from onlooker.web.frames import LatestViews, LiveRecognizer, RecentFace
 from onlooker.web.schemas import (
+    AnswerTaken,
     ChangedPerson,
     DroppedVertices,
     FaceRow,
@@ -129,7 +130,7 @@ class People:
     def rename(self, home: Home, person: str, name: str) -> ChangedPerson:
         """Give a person another name, which nobody else may have."""
         before = home.sequence
-        rename(home, self.name(home, person), name)
+        self._open_book.change_name(rename, self.name(home, person), name)
         undo = self._undo_event(home, before)
         return ChangedPerson(**dict(self.person(home, name)), undo=undo)
 
@@ -139,7 +140,7 @@ class People:
         old, name = self.name(home, person), self.name(home, into)
         if old == name:
             raise BadValue("a person cannot be merged with itself; give two ids")
-        merge(home, old, name)
+        self._open_book.change_name(merge, old, name)
         undo = self._undo_event(home, before)
         return ChangedPerson(**dict(self.person(home, name)), undo=undo)
 
@@ -184,6 +185,18 @@ class People:
             undo = self._undo_event(home, before)
         return DroppedVertices(dropped=list(dropped), undo=undo)
 
+    def exclude(self, home: Home, vector: NDArray[Any], name: str) -> AnswerTaken:
+        """Say that a face is not this person, whoever else it may be."""
+        before = home.sequence
+        home.teach(vector, not_name=name)
+        return AnswerTaken(faces=1, undo=self._undo_event(home, before))
+
+    def nobody(self, home: Home, vector: NDArray[Any], card: int | None = None) -> AnswerTaken:
+        """Say that a face is nobody whom people want to know; its stranger's card is hidden."""
+        before = home.sequence
+        self._open_book.nobody(vector, likely=card)
+        return AnswerTaken(faces=1, undo=self._undo_event(home, before))
+
     def label_seen(self, home: Home, face: RecentFace, name: str) -> TaughtFace:
         """Name a face of the live view; the stranger's card it was filed under is deleted."""
         before = home.sequence
@@ -221,13 +234,33 @@ class People:
         undo = self._undo_event(home, before)
         return NamedStranger(person=self.person(home, name), taught=taught, undo=undo)
 
-    def ignore(self, number: int) -> None:
-        """Hide a stranger, from now on."""
-        self._open_book.ignore(number)
+    def questions(self) -> list[Card]:
+        """The strangers to ask about, the best question first."""
+        return self._open_book.questions()
 
-    def show(self, number: int) -> None:
+    def exclude_stranger(self, home: Home, number: int, name: str) -> AnswerTaken:
+        """Say that a stranger is not this person: the faces on the card are taught so."""
+        before = home.sequence
+        faces = self._open_book.exclude(number, name)
+        return AnswerTaken(faces=faces, undo=self._undo_event(home, before))
+
+    def set_ask(self, home: Home, number: int, ask: bool) -> AnswerTaken:
+        """Whether people may be asked about a stranger."""
+        before = home.sequence
+        self._open_book.set_ask(number, ask)
+        return AnswerTaken(faces=0, undo=self._undo_event(home, before))
+
+    def ignore(self, home: Home, number: int) -> AnswerTaken:
+        """Hide a stranger, from now on; the faces on the card are nobody."""
+        before = home.sequence
+        faces = self._open_book.ignore(number)
+        return AnswerTaken(faces=faces, undo=self._undo_event(home, before))
+
+    def show(self, home: Home, number: int) -> AnswerTaken:
         """Show a hidden stranger again."""
+        before = home.sequence
         self._open_book.show(number)
+        return AnswerTaken(faces=0, undo=self._undo_event(home, before))
 
     def expire(self, now: float) -> int:
         """Delete the strangers that were stored long enough: how many."""

@@ -106,7 +106,12 @@ class GlimpseRow(Schema):
 
 
 class StrangerRow(Schema):
-    """A person without a name; faces are the keys of their pictures, the best first."""
+    """A person without a name; faces are the keys of their pictures, the best first.
+
+    candidate: who it may be, the most frequent of `candidates`, which counts the latest faces; it
+    is a question, not a name. not_names: who it is not, as people said. ask: whether it is asked
+    about.
+    """
 
     card: int
     count: int
@@ -114,6 +119,10 @@ class StrangerRow(Schema):
     last: GlimpseRow
     faces: list[str]
     hidden: bool
+    candidate: str | None
+    candidates: dict[str, int]
+    not_names: list[str]
+    ask: bool
 
     @classmethod
     def of(cls, card: Card) -> "StrangerRow":
@@ -125,6 +134,10 @@ class StrangerRow(Schema):
             last=GlimpseRow.model_validate(card.last),
             faces=[face.key for face in card.faces if face.key is not None],
             hidden=card.hidden,
+            candidate=card.candidate,
+            candidates=card.candidates,
+            not_names=sorted(card.not_names),
+            ask=card.ask,
         )
 
 
@@ -139,6 +152,25 @@ class NamedStranger(Schema):
 
     person: PersonRow
     taught: int
+    undo: int | None
+
+
+class NotThisName(Schema):
+    """Whom a face or a stranger is not; a person whose name is known."""
+
+    name: Name
+
+
+class AskRequest(Schema):
+    """Whether people may be asked about a stranger."""
+
+    ask: bool
+
+
+class AnswerTaken(Schema):
+    """What a person said was taken in: of how many faces, and the event to undo to."""
+
+    faces: int
     undo: int | None
 
 
@@ -167,10 +199,14 @@ class RefusalRow(Schema):
 
 
 class PredictionRow(Schema):
-    """One face: its name or null, the confidence, and the probability of ending in the sink."""
+    """One face: its name or null, the confidence, and the probability of ending in the sink.
+
+    candidate: whom a face without a name may be, too far from every labeled face to be named so.
+    """
 
     box: BoxRow
     name: str | None
+    candidate: str | None
     confidence: float | None
     scores: dict[str, float]
     sink: float | None
@@ -223,9 +259,13 @@ class NameShare(Schema):
 
 
 class ExplanationRow(Schema):
-    """Where the random walk from a face ends; scores and sink add up to 1."""
+    """Where the random walk from a face ends; scores and sink add up to 1.
+
+    candidate: whom a face without a name may be, too far from every labeled face to be named so.
+    """
 
     name: str | None
+    candidate: str | None
     scores: dict[str, float]
     alternatives: list[NameShare]
     sink: float
@@ -240,6 +280,7 @@ class ExplanationRow(Schema):
         ranked = sorted(prediction.scores.items(), key=lambda pair: -pair[1])
         return cls(
             name=prediction.label,
+            candidate=prediction.candidate,
             scores=dict(prediction.scores),
             alternatives=[NameShare(name=name, share=share) for name, share in ranked],
             sink=prediction.sink,

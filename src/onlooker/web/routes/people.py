@@ -14,6 +14,7 @@ from onlooker.web.people import People
 from onlooker.web.requests import uploaded_picture
 from onlooker.web.responses import png_or, problems
 from onlooker.web.schemas import (
+    AnswerTaken,
     BoxRow,
     ChangedPerson,
     DroppedVertices,
@@ -23,6 +24,7 @@ from onlooker.web.schemas import (
     MergeRequest,
     Name,
     NewName,
+    NotThisName,
     Number,
     PersonId,
     PersonRow,
@@ -158,6 +160,16 @@ def face_routes(service: Service) -> APIRouter:
     async def wrong(vertex: VertexPath) -> DroppedVertices:
         """Not this person: the face, and all learned only through it, become strangers."""
         return await call(lambda home: people.wrong(home, vertex))
+
+    @routes.post("/faces/{vertex}/not", responses=problems(404, 409, 422))
+    async def exclude(vertex: VertexPath, who: NotThisName) -> AnswerTaken:
+        """Say who this face is not; a face that a person labeled so is refused."""
+        return await call(lambda home: people.exclude(home, people.vector(home, vertex), who.name))
+
+    @routes.post("/faces/{vertex}/nobody", responses=problems(404, 409, 422))
+    async def nobody(vertex: VertexPath) -> AnswerTaken:
+        """Nobody whom people want to know; a face that a person labeled is refused."""
+        return await call(lambda home: people.nobody(home, people.vector(home, vertex)))
 
     return routes
 

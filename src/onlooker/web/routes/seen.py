@@ -8,7 +8,15 @@ from onlooker.home.home import Home
 from onlooker.web.people import vector_of
 from onlooker.web.responses import png_or, problems
 from onlooker.web.routes.people import explained
-from onlooker.web.schemas import DroppedVertices, NewName, Number, SeenExplanation, TaughtFace
+from onlooker.web.schemas import (
+    AnswerTaken,
+    DroppedVertices,
+    NewName,
+    NotThisName,
+    Number,
+    SeenExplanation,
+    TaughtFace,
+)
 from onlooker.web.service import Service
 
 CameraPath = Annotated[str, Path(max_length=64, description="The name of a camera.")]
@@ -50,5 +58,22 @@ def seen_routes(service: Service) -> APIRouter:
     async def wrong(camera: CameraPath, track: TrackPath) -> DroppedVertices:
         """Not this person: what was learned from this face, and only through it, is deleted."""
         return await call(lambda home: people.wrong_seen(home, recent.face(camera, track)))
+
+    @routes.post("/seen/{camera}/{track}/not", responses=problems(404, 409, 422))
+    async def exclude(camera: CameraPath, track: TrackPath, who: NotThisName) -> AnswerTaken:
+        """Say who this is not: neither this face nor those like it get the name from here on."""
+        return await call(
+            lambda home: people.exclude(home, vector_of(recent.face(camera, track)), who.name)
+        )
+
+    @routes.post("/seen/{camera}/{track}/nobody", responses=problems(404, 409, 422))
+    async def nobody(camera: CameraPath, track: TrackPath) -> AnswerTaken:
+        """Nobody whom people want to know: no name, and a stranger's card that is hidden."""
+
+        def job(home: Home) -> AnswerTaken:
+            face = recent.face(camera, track)
+            return people.nobody(home, vector_of(face), face.card)
+
+        return await call(job)
 
     return routes

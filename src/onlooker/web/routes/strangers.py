@@ -1,4 +1,4 @@
-"""Strangers: one card each, to be named or ignored."""
+"""Strangers: one card each, to be asked about, named or ignored."""
 
 from typing import Annotated
 
@@ -6,9 +6,19 @@ from fastapi import APIRouter, Path, Query, Response
 
 from onlooker.strangers.cards import chosen_faces
 from onlooker.web.responses import png_or, problems
-from onlooker.web.schemas import FaceKey, NamedStranger, Number, StrangerName, StrangerRow
+from onlooker.web.schemas import (
+    AnswerTaken,
+    AskRequest,
+    FaceKey,
+    NamedStranger,
+    NotThisName,
+    Number,
+    StrangerName,
+    StrangerRow,
+)
 from onlooker.web.service import Service
 
+Limit = Annotated[int, Query(ge=1, le=1000, description="How many at most.")]
 CardPath = Annotated[Number, Path(description="The number of a card.")]
 
 
@@ -23,6 +33,16 @@ def stranger_routes(service: Service) -> APIRouter:
         cards = await call(lambda home: people.strangers(hidden=hidden))
         return [StrangerRow.of(card) for card in cards]
 
+    @routes.get("/questions", responses=problems(422))
+    async def questions(limit: Limit = 100) -> list[StrangerRow]:
+        """The strangers to ask about, the best question first; none if there is nothing to ask.
+
+        Where there is a candidate: is this the candidate? The most often seen first. Then, of the
+        others: who is this? To answer, name the stranger, say who it is not, or set `ask`.
+        """
+        cards = await call(lambda home: people.questions())
+        return [StrangerRow.of(card) for card in cards[:limit]]
+
     @routes.get(
         "/strangers/{card}/faces/{key}", response_class=Response, responses=png_or(404, 422)
     )
@@ -36,14 +56,24 @@ def stranger_routes(service: Service) -> APIRouter:
         """Say who it is: the best faces, or the chosen ones, are taught; the card is deleted."""
         return await call(lambda home: people.name_stranger(home, card, new.name, new.faces))
 
-    @routes.post("/strangers/{card}/ignore", status_code=204, responses=problems(404, 422))
-    async def ignore(card: CardPath) -> None:
-        """Hide a stranger, now and whenever they are seen again."""
-        await call(lambda home: people.ignore(card))
+    @routes.post("/strangers/{card}/not", responses=problems(404, 409, 422))
+    async def exclude(card: CardPath, who: NotThisName) -> AnswerTaken:
+        """Say who it is not: its faces are taught so, and the question is not asked again."""
+        return await call(lambda home: people.exclude_stranger(home, card, who.name))
 
-    @routes.post("/strangers/{card}/show", status_code=204, responses=problems(404, 422))
-    async def show(card: CardPath) -> None:
-        """Show an ignored stranger again."""
-        await call(lambda home: people.show(card))
+    @routes.post("/strangers/{card}/ask", responses=problems(404, 422))
+    async def ask(card: CardPath, whether: AskRequest) -> AnswerTaken:
+        """Do not ask about this stranger, or ask again."""
+        return await call(lambda home: people.set_ask(home, card, whether.ask))
+
+    @routes.post("/strangers/{card}/ignore", responses=problems(404, 422))
+    async def ignore(card: CardPath) -> AnswerTaken:
+        """Hide a stranger, now and whenever they are seen again; its best faces are nobody."""
+        return await call(lambda home: people.ignore(home, card))
+
+    @routes.post("/strangers/{card}/show", responses=problems(404, 422))
+    async def show(card: CardPath) -> AnswerTaken:
+        """Show an ignored stranger again; its faces are not nobody any more."""
+        return await call(lambda home: people.show(home, card))
 
     return routes

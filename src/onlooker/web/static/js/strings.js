@@ -261,7 +261,8 @@ export const S = {
     newest: "Newest", older: "Older", paging: "Pages",
     empty: "Nothing yet.", emptyWords: "Events appear as soon as a camera sees somebody.", emptyFilter: "Nothing matches this filter.",
     kinds: {
-      observe: "learned automatically", teach: "labeled", unteach: "label removed", drop: "removed",
+      observe: "learned automatically", teach: "labeled", exclude: "who it is not", answer: "about a stranger",
+      unteach: "label removed", drop: "removed",
       forget: "forgotten", merge: "merged", undo: "undone", rename: "renamed",
     },
     describe: {
@@ -269,6 +270,7 @@ export const S = {
       absorbed: (n) => `face ${n} was seen again`, absorbedMany: (n, times) => `face ${n} was seen ${times} more times`,
       merged: (a, b) => `face ${a} was merged into face ${b}`, dropped: (n) => `face ${n} was removed`,
       labeled: (n, name) => `face ${n} is ${name}`, unlabeled: (n) => `face ${n} is no longer labeled`,
+      negatives: (n, names) => `face ${n} is ${names.map((name) => (name === null ? "nobody" : `not ${name}`)).join(", ")}`,
       doubled: () => "the radius doubled", radius: () => "the radius changed",
       names: (names) => `the names are ${names}`, noNames: "nobody has a name",
       undo: (n) => `back to event ${n}`, other: (what) => what,
