@@ -359,6 +359,35 @@ class LiteralLearner:
             if any(self.vertices[j].name is not None for j in area(W, ends, i))
         }
 
+    def passes(self, start, other):
+        """With which probability the walk from one vertex passes another, before it ends."""
+        if start == other:
+            return 1.0
+        ids = [c.id for c in self.vertices]
+        ends, _ = SOLVERS[self.solver](
+            self.graph(),
+            [c.multiplicity for c in self.vertices],
+            [c.ends_walks or c.id == other for c in self.vertices],
+            self.gamma,
+            ids.index(start),
+        )
+        return ends[ids.index(other)]
+
+    def gain(self, vertex):
+        """How much of the stream the label of a vertex would settle."""
+        here = self._by_id(vertex)
+        total = 0.0
+        for c in self.vertices:
+            if c.ends_walks:
+                continue
+            scores = self.walk(c.id)[0]
+            best = max(self.names, key=scores.get)
+            uncertain = 1 - scores[best] if self.trusted(c.vector, best) else 1.0
+            gap = self.distance(c.vector, here.vector)
+            if self.trust_radius is None or gap <= self.trust_radius:
+                total += c.multiplicity * uncertain * self.passes(c.id, vertex)
+        return total
+
     # One step -----------------------------------------------------------------------------
 
     def _place_and_answer(self, x):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.streams import state
+from helpers.streams import pair_of_learners, state
 from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
 from onlooker.core import snapshot
 from onlooker.core.errors import BadValue, LabelConflict, NotFound
@@ -248,3 +248,101 @@ def test_negatives_elsewhere_change_no_answer(taught, seen, far):
             expected.scores,
             expected.sink,
         )
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_best_question_is_that_of_the_oracle(seed):
+    rng = np.random.default_rng(seed)
+    radius = [None, 1.3, 2.0][seed % 3]
+    learner, model = pair_of_learners(
+        sigma=0.4, epsilon=1e-4, gamma=1e-3, n_g=8, quantizer="closest", trust_radius=radius
+    )
+    for name, x in (("ana", 0.0), ("ben", 5.0)):
+        learner.teach([x, 0.0], name)
+        model.teach([x, 0.0], name)
+    for x in rng.uniform([-1, -1], [6, 1], (25, 2)):
+        learner.observe(x)
+        model.observe(x)
+    withheld = rng.uniform([-1, -2], [6, 2], (5, 2))
+    masses = rng.integers(1, 9, 5).tolist()
+    question = learner.question(withheld, masses)
+    for x, mass in zip(withheld, masses, strict=True):
+        model._add(x, None).multiplicity = mass
+    gains = {c.id: model.gain(c.id) for c in model.vertices if c.name is None}
+    first_new = model.next_id - 5
+    best = max(gains, key=gains.get)
+    if question is None:
+        assert gains[best] < 0.5
+        return
+    found = first_new + question.row if question.vertex is None else question.vertex
+    assert question.gain == pytest.approx(gains[best], rel=1e-6)
+    assert gains[found] == pytest.approx(gains[best], rel=1e-6)
+    assert question.candidate == model.best_name(found)
+    assert state(learner) == state(learner.restored(learner.state())), "nothing was learned"
+
+
+def test_there_is_nothing_to_ask_where_everything_is_certain():
+    learner = a_learner()
+    assert learner.question() is None
+    learner.observe([0.2])
+    assert learner.question() is None
+    assert OnlineHarmonicLearner(KERNEL).question() is None
+
+
+@pytest.mark.parametrize("masses", [[1], [1, 0], [1, 1, 1]])
+def test_masses_that_do_not_fit_are_refused(masses):
+    with pytest.raises(BadValue, match="mass"):
+        a_learner().question([[1.0], [2.0]], masses)
+
+
+def test_what_a_person_spoke_about_is_not_asked_again():
+    learner = a_learner(trust_radius=0.5)
+    question = learner.question([[1.0]])
+    assert question.candidate == "ana"
+    learner.teach([1.0], not_name="ana")
+    assert learner.question([[1.0]]) is None
+
+
+def test_an_explanation_says_how_far_the_label_is_and_what_hangs_by_what():
+    learner = a_learner()
+    for x in (1.0, 1.8, 3.2, 4.0):
+        assert learner.observe([x]).label == "ana"
+    found = learner.explain([4.2])
+    steps = [step.vertex for step in found.endings[0].chain]
+    assert found.hops == len(steps)
+    assert (found.weakest_link.start, found.weakest_link.end) == (3, 2), "from 3.2 to 1.8"
+    assert found.weakest_link.similarity == pytest.approx(KERNEL.similarity([3.2], [[1.8]])[0])
+    assert found.bridge.share == pytest.approx(1.0)
+    assert found.bridge.vertex in (1, 2, 3)
+    assert learner.explain([0.0]).hops == 1
+    assert learner.explain([0.0]).bridge is None
+    assert learner.explain([50.0]).hops is None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_bridge_is_that_of_the_oracle(seed):
+    """The share of the walks to a name that pass a vertex: what is lost where it ends them."""
+    rng = np.random.default_rng(seed)
+    learner, model = pair_of_learners(
+        sigma=0.4, epsilon=1e-4, gamma=1e-3, n_g=8, quantizer="closest"
+    )
+    for name, x in (("ana", 0.0), ("ben", 5.0)):
+        learner.teach([x, 0.0], name)
+        model.teach([x, 0.0], name)
+    for x in rng.uniform([-1, -1], [6, 1], (25, 2)):
+        learner.observe(x)
+        model.observe(x)
+    x = rng.uniform([-1, -1], [6, 1])
+    found = learner.explain(x)
+    if found.prediction.label is None:
+        return
+    model._place_and_answer(x)
+    here, name = model.vertices[-1].id, found.prediction.label
+    score = model.walk(here)[0][name]
+    shares = {
+        c.id: 1 - model.walk(here, [c.id])[0][name] / score
+        for c in model.vertices
+        if c.name is None and c.id != here
+    }
+    assert found.bridge.share == pytest.approx(max(shares.values()), abs=1e-6)
+    assert shares[found.bridge.vertex] == pytest.approx(max(shares.values()), abs=1e-6)

@@ -5,14 +5,14 @@ names it; nothing that an answer could depend on changes. `predict` and `explain
 alone. Its second half, `_learn` and `_finish`, changes the graph.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.core import solver, walks
+from onlooker.core import questions, solver, walks
 from onlooker.core.checks import (
     Floats,
     Rows,
@@ -42,8 +42,10 @@ from onlooker.core.records import (
     Entry,
     Explanation,
     Prediction,
+    Question,
     Receipt,
     State,
+    Step,
     Support,
     Vertices,
 )
@@ -311,8 +313,45 @@ class OnlineHarmonicLearner:
     def explain(self, x: ArrayLike) -> Explanation:
         """Which labeled examples the walk from x ends at, and the chain of vertices in between."""
         inference = self._infer(self._query(x))
-        endings = sorted(self._endings(inference), key=lambda ending: -ending.share)
-        return Explanation(inference.prediction, tuple(endings))
+        prediction, local, graph = inference.prediction, inference.local, self._graph
+        name = prediction.label or prediction.candidate
+        chains = [] if local is None else walks.chains(graph, local)
+        found = self._endings(inference, [chain.steps for chain in chains])
+        endings = tuple(sorted(found, key=lambda ending: -ending.share))
+        if local is None or name is None:
+            hops = len(endings[0].chain) if endings else None
+            return Explanation(prediction, endings, hops)
+        label = self._names.index(name)
+        own = [chains[column] for column in slots_where(graph.column_labels == label)]
+        best = min(own, key=lambda chain: chain.length)
+        bridge = walks.bridge(graph, local, label)
+        return Explanation(prediction, endings, len(best.steps), best.weakest, bridge)
+
+    def question(
+        self, rows: ArrayLike = (), masses: Sequence[int] | None = None
+    ) -> Question | None:
+        """Whose label would settle most of the stream: a vertex, or one of the examples given.
+
+        The examples are those that were not learned, such as candidates, each with the number of
+        examples that it stands for (one unless given). None: everything is certain.
+
+        >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5), trust_radius=1)
+        >>> learner.teach([0.0], "ana")
+        >>> print(learner.question())
+        None
+        >>> best = learner.question([[1.2], [2.1], [2.2], [2.3], [2.4]])
+        >>> best.row, best.candidate, round(best.gain)
+        (1, 'ana', 5)
+        """
+        given = as_rows(rows, like=self._like) if np.size(rows) else np.zeros((0, 0))
+        counts = [1] * len(given) if masses is None else [int(mass) for mass in masses]
+        if len(counts) != len(given) or any(count < 1 for count in counts):
+            raise BadValue(f"give one mass of at least 1 for each of the {len(given)} examples")
+        if self._like is None:
+            return None
+        graph = graph_of(self.state(), self.kernel, self.max_vertices)
+        extended = questions.QuestionGraph.of(graph, given, counts)
+        return extended.best(self.names, self.sink, self.trust_radius)
 
     def vertices(self) -> Vertices:
         """All vertices in order of age."""
@@ -576,12 +615,13 @@ class OnlineHarmonicLearner:
         nobody = (None,) if graph.label[slot] == NOBODY else ()
         return *nobody, *(self._names[label] for label in excluded)
 
-    def _endings(self, inference: Inference) -> Iterator[Ending]:
+    def _endings(
+        self, inference: Inference, chains: Sequence[tuple[Step, ...]]
+    ) -> Iterator[Ending]:
         """Which labeled vertices the walk ends at, and along which chains."""
         graph, absorber = self._graph, inference.near.absorber
         if inference.local is not None and inference.shares is not None:
             shares = inference.shares.tolist()
-            chains = walks.chains(graph, inference.local)
             for label, share, chain in zip(graph.column_labels, shares, chains, strict=True):
                 if chain and label != NOBODY:
                     yield Ending(self._names[label], share, chain)

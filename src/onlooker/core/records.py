@@ -75,6 +75,31 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """One step of a chain: from x (None) or a vertex to a vertex, and how similar they are.
+
+    >>> Link(None, 4, 0.02).similarity
+    0.02
+    """
+
+    start: int | None
+    end: int
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """The vertex that most of the walks pass which end at the name, and which share of them.
+
+    >>> Bridge(vertex=4, share=0.97).share
+    0.97
+    """
+
+    vertex: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Why: the prediction, and the labeled examples it came from, largest share first.
 
@@ -84,6 +109,30 @@ class Explanation:
 
     prediction: Prediction
     endings: tuple[Ending, ...]
+    hops: int | None = None
+    """Steps of the most probable chain from x to an example with the name, or the candidate."""
+    weakest_link: Link | None = None
+    """The least similar step of that chain."""
+    bridge: Bridge | None = None
+    """None where no vertex lies between x and the labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The example whose label would settle most of the stream.
+
+    >>> Question(vertex=7, row=None, candidate="ana", gain=31.5).candidate
+    'ana'
+    """
+
+    vertex: int | None
+    """The id of an unlabeled vertex; None for one of the examples that were given."""
+    row: int | None
+    """Which of the examples that were given; None for a vertex."""
+    candidate: str | None
+    """The name that the walk from it gives; None where it reaches no label."""
+    gain: float
+    """How many examples would be settled."""
 
 
 @dataclass(frozen=True, slots=True)

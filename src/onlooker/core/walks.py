@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from onlooker.core.checks import Floats, Slots, slots_where
 from onlooker.core.graph import FREE, NOBODY, UNLABELED, Graph, Neighbours
-from onlooker.core.harmonic import harmonic_solution
-from onlooker.core.records import Step
+from onlooker.core.harmonic import eliminate, harmonic_solution
+from onlooker.core.records import Bridge, Link, Step
 from onlooker.core.solver import Walk, compressed
 
 NO_SLOTS: Slots = np.zeros(0, dtype=np.intp)
@@ -98,7 +98,16 @@ def ended_at(walk: Walk, rows: Slots) -> Walk:
     )
 
 
-def chains(graph: Graph, local: LocalWalk) -> list[tuple[Step, ...]]:
+class Chain(NamedTuple):
+    """The most probable chain from x to one labeled vertex."""
+
+    steps: tuple[Step, ...] = ()
+    length: float = np.inf
+    """-log of its probability."""
+    weakest: Link | None = None
+
+
+def chains(graph: Graph, local: LocalWalk) -> list[Chain]:
     """For each labeled vertex the most probable chain from x to it; empty where there is none.
 
     The probability of a chain is the product of its steps', so it is a shortest path with lengths
@@ -116,9 +125,43 @@ def chains(graph: Graph, local: LocalWalk) -> list[tuple[Step, ...]]:
     lengths = np.maximum(-np.log(moves[source, target] / totals[source]), np.finfo(float).tiny)
     size = 1 + moves.shape[1]
     network = csr_array((lengths, (source, target + 1)), shape=(size, size))
-    _, before = dijkstra(network, indices=[0], return_predecessors=True)
+    found, before = dijkstra(network, indices=[0], return_predecessors=True)
     slots = np.concatenate([local.members, graph.rows + graph.columns])
-    return [_trace(graph, slots, before[0], 1 + len(v) + k) for k in range(len(begin))]
+    into = np.append(v, graph.multiplicity[graph.rows + graph.columns])
+    similar = np.divide(moves, into, out=np.zeros_like(moves), where=into > 0)
+    ends = range(1 + len(v), size)
+    return [_trace(graph, slots, before[0], end, similar, float(found[0][end])) for end in ends]
+
+
+def bridge(graph: Graph, local: LocalWalk, label: int) -> Bridge | None:
+    """The vertex that most of the walks pass which end at a label, the oldest on a tie."""
+    walk = compressed(local.walk)
+    members = local.members[local.walk.multiplicity > 0]
+    if not len(members):
+        return None
+    v, m = np.append(walk.multiplicity, walk.start_multiplicity), walk.start
+    inside = np.block([[walk.weights, m[:, None]], [m[None], np.zeros((1, 1))]]) * v * v[:, None]
+    exits = np.vstack([walk.to_labels, walk.start_to_labels]) * v[:, None]
+    leaks = exits.sum(axis=1) + walk.sink * v
+    own = exits[:, graph.column_labels == label].sum(axis=1)
+    # A column for each vertex: from where does a walk end at the label, from where pass the vertex.
+    scores = eliminate(inside, leaks, own[:, None])[:, 0]
+    passes = _passing_probabilities(inside, leaks)
+    if not scores[-1] > 0:
+        return None
+    shares = np.minimum(passes * scores[:-1] / scores[-1], 1.0)
+    best = int(np.lexsort([graph.ids[members], -np.round(shares, 12)])[0])
+    return Bridge(int(graph.ids[members[best]]), float(shares[best]))
+
+
+def _passing_probabilities(inside: Floats, leaks: Floats) -> Floats:
+    """With which probability a walk from the last vertex passes each of the others: G_xj / G_jj."""
+    system = -inside
+    diagonal = inside.sum(axis=1) + leaks
+    np.einsum("ii->i", system)[:] = diagonal
+    scale = diagonal**-0.5
+    green = np.linalg.inv(system * scale * scale[:, None]) * scale * scale[:, None]
+    return np.asarray(np.clip(green[-1, :-1] / np.diagonal(green)[:-1], 0.0, 1.0))
 
 
 def step(graph: Graph, slot: int) -> Step:
@@ -126,14 +169,27 @@ def step(graph: Graph, slot: int) -> Step:
     return Step(int(graph.ids[slot]), int(graph.multiplicity[slot]))
 
 
-def _trace(graph: Graph, slots: Slots, before: NDArray[np.int32], end: int) -> tuple[Step, ...]:
+def _trace(
+    graph: Graph,
+    slots: Slots,
+    before: NDArray[np.int32],
+    end: int,
+    similar: Floats,
+    length: float,
+) -> Chain:
+    """The chain that ends there; x has number 0, the vertex of slots[i] the number i + 1."""
     steps: list[Step] = []
+    links: list[Link] = []
     if before[end] < 0:
-        return ()
+        return Chain()
     while end != 0:
+        start = int(before[end])
         steps.append(step(graph, int(slots[end - 1])))
-        end = int(before[end])
-    return tuple(reversed(steps))
+        origin = int(graph.ids[slots[start - 1]]) if start else None
+        links.append(Link(origin, steps[-1].vertex, float(similar[start, end - 1])))
+        end = start
+    weakest = min(reversed(links), key=lambda link: link.similarity)
+    return Chain(tuple(reversed(steps)), length, weakest)
 
 
 def all_scores(graph: Graph, labels: int, sink: float, *, ended: Slots = NO_SLOTS) -> Floats:
