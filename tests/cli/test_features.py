@@ -3,15 +3,17 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from onlooker import ClosestPair, ClosestSafePair, HeatKernel, OnlineHarmonicLearner
 from onlooker.cli.homes import open_or_create
 from onlooker.cli.recognizers import finder_from, new_learner
 from onlooker.cli.settings import load_settings
-from onlooker.core.errors import Incompatible
+from onlooker.core.errors import BadValue, Incompatible
 from onlooker.home.home import Home
-from onlooker.vision.finder import FaceFinder
+from onlooker.home.reopen import reopen
+from onlooker.vision.finder import FaceFinder, face_distances
 from onlooker.vision.hog import HogFeatures
 from onlooker.vision.models import SFACE_INT8
 from onlooker.vision.pixels import PixelFeatures
@@ -49,6 +51,47 @@ def test_a_new_home_merges_safe_pairs_and_an_existing_one_as_before(tmp_path):
         for _ in range(2):
             with open_or_create(settings, finder_from(settings)) as home:
                 assert home.learner.quantizer == quantizer
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "radius"),
+    [
+        (None, "sface", None),
+        ("off", "sface", None),
+        ("auto", "sface", 1.0),
+        ("auto", "hog", None),
+        ("0.7", "hog", 0.7),
+        ("0", "pixels", 0.0),
+    ],
+)
+def test_a_new_home_carries_names_as_far_as_it_is_told(said, kind, radius):
+    settings = load_settings({}, home="new", features=kind, trust_radius=said)
+    assert new_learner(settings, finder_from(settings)).trust_radius == radius
+
+
+@pytest.mark.parametrize("said", ["far", "-1", "nan", "inf", ""])
+def test_a_radius_that_is_none_is_refused(said):
+    with pytest.raises(BadValue, match=r"trust_radius must be auto or off or a number from 0"):
+        load_settings({}, trust_radius=said)
+
+
+def test_an_existing_home_keeps_its_trust_radius_and_says_so(tmp_path):
+    folder = tmp_path / "home"
+
+    def opened(**options):
+        settings = load_settings({}, home=folder, features="hog", **options)
+        return open_or_create(settings, finder_from(settings))
+
+    with opened(trust_radius="0.7") as home:
+        home.teach(np.zeros(8, np.float32), "ana")
+    for options in ({}, {"trust_radius": "0.7"}):
+        with opened(**options) as home:
+            assert home.learner.trust_radius == 0.7
+    with reopen(folder, face_distances()) as home:
+        assert home.learner.trust_radius == 0.7
+    for said in ("off", "auto", "0.8"):
+        with pytest.raises(BadValue, match=r"trust radius 0\.7 and keeps it, --trust-radius says"):
+            opened(trust_radius=said)
 
 
 @pytest.mark.parametrize("features", [PixelFeatures(), HogFeatures()])

@@ -42,6 +42,12 @@ def test_the_example_of_the_settings_is_complete_and_right(tmp_path):
     }
 
 
+def test_two_faces_in_a_frame_are_two_people_unless_told_otherwise():
+    assert load_settings({})["one_each"] is True
+    assert load_settings({"ONLOOKER_ONE_EACH": "0"})["one_each"] is False
+    assert load_settings({}, one_each=False)["one_each"] is False
+
+
 @pytest.mark.parametrize(
     "text", ["vertices = 'many'", "colour = 1", "cutoff = [", "one_each = 3", "model = ''"]
 )

@@ -60,6 +60,11 @@ def test_a_configuration_says_where_and_who():
         ({"sites": {"a": {"bandwidth": float("nan")}}}, "a.bandwidth must be a finite number"),
         ({"sites": {"a": {"cameras": {"d": {"node": "x"}}}}}, "cameras.d.source is missing"),
         ({"sites": {"a": {"cameras": {"d/e": "0"}}}}, "a camera is named with letters, digits"),
+        (
+            {"sites": {"a": {}}, "trust_radius": "far"},
+            "trust_radius must be auto, off or a number from 0, got 'far'",
+        ),
+        ({"sites": {"a": {"trust_radius": -1}}}, "a.trust_radius must be auto, off or a number"),
         ({"sites": {"a": {}}, "names_every": 0}, "greater than or equal to 0.1, got 0"),
     ],
 )
@@ -89,6 +94,14 @@ def test_an_error_does_not_show_a_password(cameras):
 def test_the_same_thing_said_twice_is_agreement():
     sites = {"a": {"cutoff": 1e-6}, "b": {"cutoff": 1e-6}}
     assert config_of({"sites": sites}, Path()).cutoff == 1e-6
+
+
+@pytest.mark.parametrize(
+    ("said", "radius"), [(None, None), ("off", None), ("auto", 1.0), (0.8, 0.8), (0, 0.0)]
+)
+def test_sites_carry_names_as_far_as_the_file_says(said, radius):
+    table = {"sites": {"a": {}}} | ({} if said is None else {"trust_radius": said})
+    assert config_of(table, Path()).learner_config.learner().trust_radius == radius
 
 
 @pytest.mark.parametrize("text", ["[sites", "sites = 1", "\xff"])

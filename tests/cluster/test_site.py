@@ -212,6 +212,7 @@ def test_a_sender_without_a_name_is_refused(tmp_path):
             LearnerConfig(LEARNER_CONFIG.kernel, LEARNER_CONFIG.features, 21, LEARNER_CONFIG.sink),
             "max_vertices",
         ),
+        (replace(LEARNER_CONFIG, trust_radius=0.5), "trust_radius"),
     ],
 )
 def test_a_home_of_another_recipe_is_refused(tmp_path, other, what):

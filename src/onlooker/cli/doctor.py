@@ -18,7 +18,7 @@ from onlooker.cli.output import one_line
 from onlooker.cli.settings import Settings, example_file, load_settings, settings_file
 from onlooker.core.errors import OnlookerError
 from onlooker.vision.models import SFACE_INT8, YUNET, cache_folder, find_model, installed
-from onlooker.vision.scales import DEFAULT_SCALES
+from onlooker.vision.scales import DEFAULT_SCALES, TRUST_RADII
 
 PACKAGES = {
     "numpy": "numpy",
@@ -128,4 +128,6 @@ def _settings(chosen: Settings) -> Iterator[Finding]:
         shown, origin = "-" if value is None else value, chosen.origins[key]
         if value is None and key in scale:
             shown, origin = scale[key], f"default of {chosen['features']}"
+        if key == "trust_radius" and value == "auto":
+            shown = f"auto, {TRUST_RADII[chosen['features']] or 'off'} for {chosen['features']}"
         yield Finding(key, f"{shown} ({origin})")

@@ -15,6 +15,7 @@ from onlooker.cli.options import (
     ModelOption,
     PeopleOption,
     ProviderOption,
+    TrustRadiusOption,
     VerticesOption,
 )
 from onlooker.cli.output import print_problems, print_row
@@ -47,6 +48,7 @@ def enroll(
     bandwidth: BandwidthOption = None,
     cutoff: CutoffOption = None,
     vertices: VerticesOption = None,
+    trust_radius: TrustRadiusOption = None,
     detector: DetectorOption = None,
 ) -> None:
     """Teach names from pictures and videos: one person's, or everybody's in a folder.
@@ -74,6 +76,7 @@ def enroll(
         bandwidth=bandwidth,
         cutoff=cutoff,
         vertices=vertices,
+        trust_radius=trust_radius,
         detector=detector,
     )
     if chosen["home"] is None:

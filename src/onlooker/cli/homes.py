@@ -25,7 +25,7 @@ from onlooker.home.reopen import is_home, learner_like, reopen
 from onlooker.recognition.pipeline import deferred_signals
 from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import FaceFinder, face_distances
-from onlooker.vision.scales import FeatureKind, Scale, safer_scale
+from onlooker.vision.scales import FeatureKind, Scale, safer_scale, trust_radius
 
 HomeOption = Annotated[
     Path | None,
@@ -116,6 +116,14 @@ def _refuse_mismatch(
                 f"{where} {name} {value:g}, {settings.origins[name]} says {settings[name]:g}; "
                 f"leave it out, or choose another --{key}"
             )
+    radius = trust_radius(settings["trust_radius"], finder.kind)
+    if settings.was_given("trust_radius") and radius != learner.trust_radius:
+        own = "off" if learner.trust_radius is None else f"{learner.trust_radius:g}"
+        origin, said = settings.origins["trust_radius"], settings["trust_radius"]
+        raise BadValue(
+            f"{where} trust radius {own} and keeps it, {origin} says {said}; leave it out, or "
+            f"choose another --{key}"
+        )
 
 
 def warn_of_chains(kind: FeatureKind, kernel: HeatKernel) -> None:

@@ -62,7 +62,19 @@ CutoffOption = Annotated[
 VerticesOption = Annotated[
     int | None, typer.Option("--vertices", help="Unlabeled faces stored at most. [500]")
 ]
+TrustRadiusOption = Annotated[
+    str | None,
+    typer.Option(
+        "--trust-radius",
+        metavar="auto|off|NUMBER",
+        help="How far from a labeled face a new home carries a name; farther faces are questions. "
+        "[off]",
+    ),
+]
 OneEachOption = Annotated[
     bool | None,
-    typer.Option("--one-each/--not-one-each", help="Two faces in a frame are two people."),
+    typer.Option(
+        "--one-each/--not-one-each",
+        help="Two faces in a frame are two people: only the surer one has a name. [one-each]",
+    ),
 ]

@@ -14,7 +14,7 @@ from onlooker.home.reopen import is_home, learner_like
 from onlooker.recognition.enrolment import Enrolment, EnrolmentFace, people_in
 from onlooker.vision.finder import FaceFinder, face_distances, kind_of
 from onlooker.vision.models import SFACE_INT8, ModelError
-from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, FeatureKind
+from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, FeatureKind, trust_radius
 
 PeopleFaces = Mapping[str, Sequence[EnrolmentFace]]
 """The faces to teach, by name."""
@@ -84,6 +84,7 @@ def new_learner(settings: Settings, finder: FaceFinder) -> OnlineHarmonicLearner
         max_vertices=settings["vertices"],
         quantizer=FACE_QUANTIZER,
         features=finder.features.tag,
+        trust_radius=trust_radius(settings["trust_radius"], finder.kind),
     )
 
 

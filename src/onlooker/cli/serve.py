@@ -33,6 +33,7 @@ from onlooker.cli.options import (
     OneEachOption,
     PeopleOption,
     ProviderOption,
+    TrustRadiusOption,
     VerticesOption,
 )
 from onlooker.cli.output import (
@@ -124,6 +125,7 @@ def serve(
     bandwidth: BandwidthOption = None,
     cutoff: CutoffOption = None,
     vertices: VerticesOption = None,
+    trust_radius: TrustRadiusOption = None,
     detector: DetectorOption = None,
     one_each: OneEachOption = None,
     allow: AllowOption = None,
@@ -155,6 +157,7 @@ def serve(
         bandwidth=bandwidth,
         cutoff=cutoff,
         vertices=vertices,
+        trust_radius=trust_radius,
         detector=detector,
         one_each=one_each,
     )

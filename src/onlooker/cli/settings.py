@@ -52,9 +52,9 @@ class Setting:
         try:
             if isinstance(value, str) and expected_type is bool:
                 value = {"1": True, "true": True, "0": False, "false": False}[value.lower()]
-            elif isinstance(value, str) and self.limits:
+            elif isinstance(value, str) and self.limits and value not in self.choices:
                 value = int(value) if "whole" in self.limits else float(value)
-            if self.limits:
+            if self.limits and value not in self.choices:
                 return as_number(self.key, value, **self.limits)
             right_kind = isinstance(value, bool if expected_type is bool else str)
             if right_kind and value != "" and (not self.choices or value in self.choices):
@@ -69,6 +69,7 @@ class Setting:
             kind = "true or false" if isinstance(self.default, bool) else "text"
             return " or ".join(self.choices) or kind
         text = "a whole number" if "whole" in self.limits else "a number"
+        text = " or ".join((*self.choices, text))
         text += f" from {self.limits['least']:g}" if "least" in self.limits else ""
         return text + (f" to below {self.limits['below']:g}" if "below" in self.limits else "")
 
@@ -127,7 +128,17 @@ ALL_SETTINGS = (
         "Faces smaller than this many pixels are not named; 16 for an embedding, 24 for others.",
         limits={"least": 0},
     ),
-    Setting("one_each", False, "Two faces in one frame are two people."),
+    Setting(
+        "trust_radius",
+        "off",
+        "How far from a labeled face a name is carried: auto, off, or a distance; beyond it a face "
+        "is a question. An existing home keeps its own.",
+        ("auto", "off"),
+        limits={"least": 0},
+    ),
+    Setting(
+        "one_each", True, "Two faces in one frame are two people: only the surer one has a name."
+    ),
 )
 
 REMOVED = {"save_every": "a home stores every change at once; delete it"}

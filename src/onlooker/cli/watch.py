@@ -31,6 +31,7 @@ from onlooker.cli.options import (
     OneEachOption,
     PeopleOption,
     ProviderOption,
+    TrustRadiusOption,
     VerticesOption,
 )
 from onlooker.cli.output import INTERRUPTED, one_line, print_left_out, print_problem, print_problems
@@ -79,6 +80,7 @@ def watch(
     bandwidth: BandwidthOption = None,
     cutoff: CutoffOption = None,
     vertices: VerticesOption = None,
+    trust_radius: TrustRadiusOption = None,
     detector: DetectorOption = None,
     csv: CsvOption = None,
     save: SaveOption = None,
@@ -105,6 +107,7 @@ def watch(
         bandwidth=bandwidth,
         cutoff=cutoff,
         vertices=vertices,
+        trust_radius=trust_radius,
         detector=detector,
         one_each=one_each,
     )

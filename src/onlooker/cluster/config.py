@@ -15,17 +15,27 @@ checked here. An error is one line that names the file, the place in it, the val
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StringConstraints,
+)
 from pydantic import ValidationError as PydanticError
+from pydantic_core import PydanticCustomError
 
 from onlooker.cluster.messages import LearnerConfig
+from onlooker.core.checks import is_number
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import HeatKernel
 from onlooker.vision.finder import FaceFinder
-from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, FeatureKind
+from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, FeatureKind, trust_radius
 
 """Bandwidth and cutoff that belong to the features, as for `watch` and `serve`."""
 
@@ -62,6 +72,7 @@ class Config:
     bandwidth: float = DEFAULT_SCALES["sface"].bandwidth
     cutoff: float = DEFAULT_SCALES["sface"].cutoff
     vertices: int = 500
+    trust_radius: float | None = None
     site_cpus: float = 1.0
     camera_cpus: float = 1.0
     people: Path | None = None
@@ -74,7 +85,13 @@ class Config:
         """The settings that the learners of all sites share."""
         features = self.finder.features
         kernel = HeatKernel(self.bandwidth, self.cutoff, features.distance)
-        return LearnerConfig(kernel, features.tag, self.vertices, quantizer=FACE_QUANTIZER)
+        return LearnerConfig(
+            kernel,
+            features.tag,
+            self.vertices,
+            quantizer=FACE_QUANTIZER,
+            trust_radius=self.trust_radius,
+        )
 
     @property
     def cpus(self) -> int:
@@ -129,6 +146,7 @@ def config_of(table: Mapping[str, Any], base: Path) -> Config:
         shared.model,
     )
     bandwidth, cutoff = DEFAULT_SCALES[finder.kind]
+    radius = shared.trust_radius
     return Config(
         base / file.folder,
         sites,
@@ -136,6 +154,7 @@ def config_of(table: Mapping[str, Any], base: Path) -> Config:
         shared.bandwidth or bandwidth,
         shared.cutoff or cutoff,
         shared.vertices or 500,
+        trust_radius("off" if radius is None else radius, finder.kind),
         file.site_cpus,
         file.camera_cpus,
         None if file.people is None else base / file.people,
@@ -154,6 +173,14 @@ def _number_as_text(value: Any) -> Any:
 def _source_as_table(value: Any) -> Any:
     """A camera is written door = "0" or door = { source = "0", node = ... }."""
     return value if isinstance(value, Mapping) else {"source": value}
+
+
+def _radius(value: Any) -> str | float:
+    if value in ("auto", "off"):
+        return str(value)
+    if is_number(value) and 0 <= value < inf:
+        return float(value)
+    raise PydanticCustomError("trust_radius", "auto, off or a number from 0")
 
 
 _Text = Annotated[str, BeforeValidator(_number_as_text), StringConstraints(pattern=r"\S")]
@@ -179,6 +206,7 @@ class _SharedTable(_Table):
     bandwidth: Annotated[float, Field(ge=1e-9)] | None = None
     cutoff: Annotated[float, Field(ge=1e-300, lt=1)] | None = None
     vertices: Annotated[int, Field(ge=1)] | None = None
+    trust_radius: Annotated[str | float, PlainValidator(_radius)] | None = None
 
 
 class _SiteTable(_SharedTable):

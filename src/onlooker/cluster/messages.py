@@ -98,6 +98,7 @@ class LearnerConfig:
     max_vertices: int = 500
     sink: float | None = None
     quantizer: Quantizer | None = None
+    trust_radius: float | None = None
 
     def learner(self) -> OnlineHarmonicLearner:
         """A new learner with these settings, which knows nobody."""
@@ -107,6 +108,7 @@ class LearnerConfig:
             max_vertices=self.max_vertices,
             quantizer=self.quantizer,
             features=self.features,
+            trust_radius=self.trust_radius,
         )
 
 

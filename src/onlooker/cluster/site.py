@@ -490,7 +490,7 @@ def _open_home(
 def _refuse_other_settings(home: Home, learner_config: LearnerConfig, site: str) -> None:
     """A home with other settings could not be merged with those of the other sites."""
     wanted = learner_config.learner()
-    for setting in ("features", "kernel", "sink", "max_vertices", "quantizer"):
+    for setting in ("features", "kernel", "sink", "max_vertices", "quantizer", "trust_radius"):
         here, configured = getattr(home.learner, setting), getattr(wanted, setting)
         if here != configured and not (here in CLOSEST and configured in CLOSEST):
             raise Incompatible(

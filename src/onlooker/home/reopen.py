@@ -64,6 +64,7 @@ def empty_learner(path: Path, distances: Iterable[Distance] = DISTANCES) -> Onli
         kernel = HeatKernel(header["bandwidth"], header["cutoff"], distance)
         names = ("sink", "max_vertices", "min_score", "features")
         settings = {name: header[name] for name in names}
+        settings["trust_radius"] = header.get("trust_radius")  # an earlier version had none
         return OnlineHarmonicLearner(kernel, quantizer=quantizer, **settings)
     except (LookupError, TypeError, BadValue) as error:
         raise SnapshotError(f"{path} is not a sound learner: {error}") from error

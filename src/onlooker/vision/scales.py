@@ -49,6 +49,26 @@ the cliff. HOG: the same with `--features hog`, the cutoff of the rate of 0.001,
 the cliff; the margin would ask for 4.3e-5.
 """
 
+TRUST_RADII: dict[FeatureKind, float | None] = {
+    "sface": 1.0,
+    "hog": None,
+    "pixels": None,
+    "embedding": None,
+}
+"""The trust radius that `auto` means; None: names are carried as far as a walk leads."""
+
+
+def trust_radius(setting: str | float, kind: FeatureKind) -> float | None:
+    """The radius that a setting asks for: off, auto, or a number.
+
+    >>> [trust_radius(setting, "sface") for setting in ("off", "auto", 0.5)]
+    [None, 1.0, 0.5]
+    """
+    if isinstance(setting, str):
+        return TRUST_RADII[kind] if setting == "auto" else None
+    return setting
+
+
 FACE_QUANTIZER: Quantizer = ClosestSafePair()
 """What new learners of faces merge by: somebody who has changed since the label is named through a
 chain of vertices, and this cuts none (docs/choices.md, section 6). A home keeps its own."""

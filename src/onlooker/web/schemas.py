@@ -402,7 +402,10 @@ class RetentionRow(Schema):
 
 
 class HealthReport(Schema):
-    """The state of the service; degraded: it runs, but cannot learn, or has problems."""
+    """The state of the service; degraded: it runs, but cannot learn, or has problems.
+
+    trust_radius: how far from a labeled face a name is carried; null: as far as a walk leads.
+    """
 
     status: Literal["ok", "degraded"]
     read_only: str | None
@@ -414,6 +417,7 @@ class HealthReport(Schema):
     cameras: list[CameraHealth]
     vertices: int
     max_vertices: int
+    trust_radius: float | None
     memory: int
     disk: DiskUse
     retention: RetentionRow

@@ -217,12 +217,14 @@ class HomeInfo:
     retention: RetentionPolicy
     max_vertices: int
     vertices: int
+    trust_radius: float | None
 
     @classmethod
     def of(cls, home: Home) -> "HomeInfo":
         """The values of an open home."""
         learner = home.learner
-        return cls(home.identity, home.folder, home.retention, learner.max_vertices, len(learner))
+        sizes = learner.max_vertices, len(learner)
+        return cls(home.identity, home.folder, home.retention, *sizes, learner.trust_radius)
 
 
 class Service:

@@ -88,6 +88,7 @@ def _health_report(service: Service) -> HealthReport:
         cameras=[_camera_health(service, camera) for camera in cameras],
         vertices=home.vertices,
         max_vertices=home.max_vertices,
+        trust_radius=home.trust_radius,
         memory=psutil.Process().memory_info().rss,
         disk=_disk_use(home.folder),
         retention=RetentionRow(

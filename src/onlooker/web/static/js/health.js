@@ -86,6 +86,7 @@ function groups(health) {
   return [
     group(T.learner, [
       [T.vertices, Number.isFinite(health.vertices) ? T.of(health.vertices, health.max_vertices) : T.none],
+      [T.trust, Number.isFinite(health.trust_radius) ? T.trustRadius(health.trust_radius) : T.trustOff],
       [T.queue, count(health.queue ?? health.waiting)],
       [T.sequence, count(health.sequence)],
       [T.oldest, count(health.oldest)],

@@ -287,6 +287,7 @@ export const S = {
     frames: "Frames", dropped: "Dropped", reconnects: "Reconnects", noCameras: "There are no cameras.",
     ms: (seconds) => `${(1000 * seconds).toFixed(1)} ms`,
     learner: "Learner", vertices: "Stored faces", of: (n, most) => `${number.format(n)}, at most ${number.format(most)} unlabeled`,
+    trust: "Names are carried", trustOff: "as far as similar faces lead", trustRadius: (radius) => `up to ${radius} from a labeled face`,
     queue: "Tasks waiting", sequence: "Newest event", oldest: "Oldest event that undo can return to",
     machine: "This machine", memory: "Memory", disk: "Home folder on disk", free: "Free disk", uptime: "Running for",
     retention: "Retention", stranger: "Strangers", sighting: "Sightings", undo: "Undo",
