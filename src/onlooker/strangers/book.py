@@ -34,7 +34,7 @@ from onlooker.home.database import Database, HomeError
 from onlooker.home.home import Home
 from onlooker.home.retention import DAY, HOUR, ForgetReceipt
 from onlooker.strangers.cards import Card, CardFace, DroppedFace, SeenAt, StrangersRecord
-from onlooker.strangers.correction import Correction, wrong
+from onlooker.strangers.correction import Correction, group_of, wrong
 from onlooker.strangers.groups import Place
 from onlooker.strangers.strangers import Strangers, UndoHistory
 
@@ -239,12 +239,23 @@ class StrangerBook:
         self._undo_history.cards_changed(before, self._clock(), changed)
         return count
 
-    def wrong(self, vertex: int) -> Correction:
-        """Drop a face of the home that is somebody else, with all that was learned through it."""
+    def wrong(self, vertex: int, *, whole_group: bool = False) -> Correction:
+        """Drop a face of the home that is somebody else, with all that was learned through it.
+
+        Or with its whole group: what came to the name by the same narrowest link.
+        """
         before, now = self.home.sequence, self._clock()
         dropped: list[DroppedFace] = []
         with self._transaction():
-            correction = wrong(self.home, vertex, self.strangers, time=now, dropped=dropped.append)
+            group = group_of(self.home.learner, vertex) if whole_group else ()
+            correction = wrong(
+                self.home,
+                vertex,
+                self.strangers,
+                time=now,
+                group=group,
+                dropped=dropped.append,
+            )
             self._remove_unknown_names()
         self._undo_history.faces_added(before, now, dropped)
         return correction

@@ -1,6 +1,9 @@
-"""The correction "wrong": drop a face that has the wrong name, and what was learned through it."""
+"""The correction "wrong": drop a face that has the wrong name, and what was learned through it.
 
-from collections.abc import Callable
+Or, if the person who says so wants it, the whole group of faces that came to the name with it.
+"""
+
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -8,6 +11,7 @@ import numpy as np
 
 from onlooker.core import walks
 from onlooker.core.checks import Slots, slots_where
+from onlooker.core.cuts import beyond_narrowest_link
 from onlooker.core.errors import NotFound
 from onlooker.core.graph import Graph
 from onlooker.core.learner import OnlineHarmonicLearner
@@ -36,10 +40,25 @@ class Correction:
     """The event before it."""
 
 
-def learned_only_through(learner: OnlineHarmonicLearner, vertex: int) -> list[int]:
-    """The vertices that reach a label now, and none without this vertex; the farthest first.
+def group_of(learner: OnlineHarmonicLearner, vertex: int) -> list[int]:
+    """The vertices that came to the name of this one by the same narrowest link; this one first.
 
-    In that order each can be dropped while all remaining ones still depend on this vertex.
+    A labeled vertex is a group by itself: a person put it there.
+    """
+    graph = graph_of(learner.state(), learner.kernel, learner.max_vertices)
+    slot = _slot_of(graph, vertex)
+    if slot >= graph.rows:
+        return [int(vertex)]
+    carried = learner.owners()
+    group = graph.ids[beyond_narrowest_link(graph, slot, learner.sink)].tolist()
+    same = [each for each in group if carried[each] == carried[vertex]]
+    return [int(vertex), *(each for each in same if each != vertex)]
+
+
+def learned_only_through(learner: OnlineHarmonicLearner, *vertices: int) -> list[int]:
+    """The vertices that reach a label now, and none without these; the farthest first.
+
+    In that order each can be dropped while all remaining ones still depend on these.
 
     >>> from onlooker import HeatKernel
     >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
@@ -50,14 +69,12 @@ def learned_only_through(learner: OnlineHarmonicLearner, vertex: int) -> list[in
     [3, 2]
     """
     graph = graph_of(learner.state(), learner.kernel, learner.max_vertices)
-    slot = graph.slot_of(vertex)
-    if slot is None:
-        raise NotFound(f"there is no vertex {vertex!r} any more; it was merged or dropped")
     before = set(graph.ids[walks.unreachable(graph)].tolist())
-    steps = _steps(graph, slot)
-    graph.drop(slot)
+    steps = _steps(graph, _slot_of(graph, vertices[0]))
+    for vertex in vertices:
+        graph.drop(_slot_of(graph, vertex))
     cut_off = set(graph.ids[walks.unreachable(graph)].tolist()) - before
-    return sorted(cut_off, key=lambda each: (-steps[each], each))
+    return sorted(cut_off, key=lambda each: (-steps.get(each, 0), each))
 
 
 def wrong(
@@ -66,14 +83,20 @@ def wrong(
     strangers: Strangers,
     *,
     time: float,
+    group: Collection[int] = (),
     dropped: Callable[[DroppedFace], object] = lambda _: None,
 ) -> Correction:
     """Drop a vertex and all that was learned only through it; their faces become strangers.
 
-    One event each; `StrangerBook.wrong` makes them one transaction. dropped is called with each. No
-    alert is sent for faces that the home had.
+    With its group (see `group_of`) all of that goes too, and the face is taught as not being who it
+    was named: else the faces that are left halfway would give the name to the next one. One event
+    each; `StrangerBook.wrong` makes them one transaction. dropped is called with each. No alert is
+    sent for faces that the home had.
     """
-    doomed = [*learned_only_through(home.learner, vertex), int(vertex)]
+    others = [int(each) for each in group if each != vertex]
+    name = home.learner.owners().get(int(vertex)) if group else None
+    through = learned_only_through(home.learner, vertex, *others)
+    doomed = [*through, *others, int(vertex)]
     undo_to, known = home.sequence, home.vertices()
     rows = {each: row for row, each in enumerate(known.ids.tolist())}
     counts = [int(known.multiplicities[rows[each]]) for each in doomed]
@@ -90,8 +113,17 @@ def wrong(
         )
         strangers.mark_alerted(card)
         cards.add(card)
+    if name is not None and name in home.learner.names:
+        home.teach(known.vectors[rows[int(vertex)]].copy(), not_name=name)
     alive = {card.number for card in strangers.cards(hidden=True)}
     return Correction(tuple(doomed), sum(counts), tuple(sorted(alive & cards)), undo_to)
+
+
+def _slot_of(graph: Graph, vertex: int) -> int:
+    slot = graph.slot_of(vertex)
+    if slot is None:
+        raise NotFound(f"there is no vertex {vertex!r} any more; it was merged or dropped")
+    return slot
 
 
 def _steps(graph: Graph, start: int) -> dict[int, int]:

@@ -1,0 +1,47 @@
+"""What hangs on the labels by the narrowest link: the group of a vertex that was named wrongly.
+
+A walk from the vertex wanders among the faces around it, to and fro, before it crosses the link by
+which they came to their name. So the vertices are taken in the order in which the walk visits them,
+per example: with A z = e_x (solver.py), the largest z first. Of all beginnings of that order the
+group is the one with the smallest *conductance*: the weight of the links that lead out of it, over
+the weight of all links of its vertices (or of the others, whichever is less). That is the sweep cut
+of Andersen, Chung and Lang (2006), with the walk of the harmonic solution in place of PageRank's.
+Examples that were merged are linked to each other with similarity 1.
+"""
+
+import numpy as np
+import scipy.linalg
+
+from onlooker.core.checks import Slots
+from onlooker.core.graph import Graph
+
+LEAST_SINK = 1e-12
+"""Without a sink, the system of a part that reaches no label would be singular."""
+
+
+def beyond_narrowest_link(graph: Graph, slot: int, sink: float) -> Slots:
+    """The slots of a group of unlabeled vertices, that one first, then by how often it visits."""
+    members = graph.components.reached(np.array([slot]), graph.weights, exact=True)
+    v = graph.multiplicity[members].astype(np.float64)
+    links = graph.weights[np.ix_(members, members)] * v * v[:, None]
+    labels = graph.multiplicity[graph.rows + graph.columns].astype(np.float64)
+    exits = graph.to_labels[np.ix_(members, graph.columns)] * labels * v[:, None]
+    to_labels = exits.sum(axis=1)
+    diagonal = links.sum(axis=1) + to_labels + max(sink, LEAST_SINK) * v
+    scale = diagonal**-0.5
+    system = np.eye(len(v)) - links * scale * scale[:, None]
+    source = (members == slot).astype(np.float64)
+    z = scipy.linalg.solve(system, scale * source, assume_a="pos") * scale
+    z[members == slot] = np.inf
+    order = np.lexsort([graph.ids[members], -z])
+    # Of the first k: all links of theirs, and those that stay among them.
+    volumes = np.cumsum((links.sum(axis=1) + to_labels + v * (v - 1))[order])
+    sorted_links = links[np.ix_(order, order)]
+    among = 2 * np.cumsum(np.tril(sorted_links, -1).sum(axis=1)) + np.cumsum((v * (v - 1))[order])
+    everything = volumes[-1] + to_labels.sum() + float((labels * (labels - 1)).sum())
+    smaller = np.minimum(volumes, everything - volumes)
+    conductance = np.divide(
+        volumes - among, smaller, out=np.full(len(v), np.inf), where=smaller > 0
+    )
+    best = int(conductance.argmin())
+    return members[order[: best + 1]]
