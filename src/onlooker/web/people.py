@@ -16,12 +16,14 @@ from onlooker.home.people import merge, rename
 from onlooker.home.retention import ForgetReceipt
 from onlooker.strangers.book import StrangerBook
 from onlooker.strangers.cards import Card
+from onlooker.strangers.correction import group_of
 from onlooker.vision.types import MeasuredFace
 from onlooker.web.frames import LatestViews, LiveRecognizer, RecentFace
 from onlooker.web.schemas import (
     AnswerTaken,
     ChangedPerson,
     DroppedVertices,
+    FaceGroup,
     FaceRow,
     NamedStranger,
     PersonRow,
@@ -176,11 +178,22 @@ class People:
         home.label(vertex, name)
         return self._taught(home, vertex, name, before)
 
-    def wrong(self, home: Home, vertex: int) -> DroppedVertices:
+    def group(self, home: Home, vertex: int) -> FaceGroup:
+        """What "wrong" with the whole group would delete, as far as it has the same name."""
+        vertices = group_of(home.learner, vertex)
+        return FaceGroup(name=home.learner.owners()[vertex], vertices=vertices)
+
+    def group_seen(self, home: Home, face: RecentFace) -> FaceGroup:
+        """The same of a face of the live view; nobody's group is empty."""
+        if face.vertex is None:
+            return FaceGroup(name=None, vertices=[])
+        return self.group(home, _current_vertex(home, face.vertex, vector_of(face)))
+
+    def wrong(self, home: Home, vertex: int, *, whole_group: bool = False) -> DroppedVertices:
         """Delete a vertex and all that was learned only through it; they become strangers."""
         before = home.sequence
         try:
-            dropped = self._open_book.wrong(vertex).vertices
+            dropped = self._open_book.wrong(vertex, whole_group=whole_group).vertices
         finally:
             undo = self._undo_event(home, before)
         return DroppedVertices(dropped=list(dropped), undo=undo)
@@ -206,14 +219,17 @@ class People:
                 self._open_book.remove_named(face.card, before)
         return self._taught(home, vertex, name, before)
 
-    def wrong_seen(self, home: Home, face: RecentFace) -> DroppedVertices:
+    def wrong_seen(
+        self, home: Home, face: RecentFace, *, whole_group: bool = False
+    ) -> DroppedVertices:
         """Delete what was learned from a face of the live view."""
         if face.vertex is None:
             raise NothingLearned(
                 "nothing was learned from this face, so there is nothing to take back; say who it "
                 "is instead"
             )
-        return self.wrong(home, _current_vertex(home, face.vertex, vector_of(face)))
+        vertex = _current_vertex(home, face.vertex, vector_of(face))
+        return self.wrong(home, vertex, whole_group=whole_group)
 
     # ---- strangers
 

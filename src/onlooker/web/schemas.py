@@ -174,6 +174,13 @@ class AnswerTaken(Schema):
     undo: int | None
 
 
+class FaceGroup(Schema):
+    """The faces that came to a name by the same narrowest link, the one in question first."""
+
+    name: str | None
+    vertices: list[int]
+
+
 class DroppedVertices(Schema):
     """The vertices that were deleted, and the event to undo to."""
 

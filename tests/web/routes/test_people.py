@@ -181,3 +181,21 @@ def test_a_disk_that_refuses_is_told_and_reading_goes_on(client, service, monkey
         assert time.monotonic() < deadline
     assert client.get(f"{API}/health").json()["read_only"] == "disk is full"
     assert recognized(client, 1) == "ana"
+
+
+def test_wrong_with_its_group_takes_all_that_came_to_the_name_with_it(client, service):
+    teach(client, 1, "ana", [0])
+    for index in range(4):
+        service.recognize(Frame("door", index, 0.0, scene(1, 0, shift=1 + index)))
+    ana = people(client)["ana"]
+    learned = client.get(f"{API}/faces", params={"person": ana["id"], "kind": "learned"}).json()
+    vertex = next(face["vertex"] for face in learned if face["kind"] == "learned")
+    group = client.get(f"{API}/faces/{vertex}/group").json()
+    assert group["name"] == "ana"
+    assert group["vertices"][0] == vertex
+    done = client.post(f"{API}/faces/{vertex}/wrong", params={"group": True}).json()
+    assert set(group["vertices"]) <= set(done["dropped"])
+    assert people(client)["ana"]["labeled"] == ana["labeled"], "what people taught stays"
+    assert client.get(f"{API}/faces/{vertex}/group").status_code == 404
+    assert client.post(f"{API}/undo", json={"to": done["undo"]}).status_code == 200
+    assert people(client)["ana"]["learned"] == ana["learned"]

@@ -20,6 +20,7 @@ from onlooker.web.schemas import (
     DroppedVertices,
     ExplainedFace,
     ExplanationRow,
+    FaceGroup,
     FaceRow,
     MergeRequest,
     Name,
@@ -157,9 +158,18 @@ def face_routes(service: Service) -> APIRouter:
         return await call(lambda home: people.label(home, vertex, new.name))
 
     @routes.post("/faces/{vertex}/wrong", responses=problems(404, 422))
-    async def wrong(vertex: VertexPath) -> DroppedVertices:
-        """Not this person: the face, and all learned only through it, become strangers."""
-        return await call(lambda home: people.wrong(home, vertex))
+    async def wrong(vertex: VertexPath, group: bool = False) -> DroppedVertices:
+        """Not this person: the face, and all learned only through it, become strangers.
+
+        With its group, all that came to the name by the same narrowest link goes too, and the face
+        is taught as not being that person.
+        """
+        return await call(lambda home: people.wrong(home, vertex, whole_group=group))
+
+    @routes.get("/faces/{vertex}/group", responses=problems(404, 422))
+    async def group(vertex: VertexPath) -> FaceGroup:
+        """The faces that came to the name by the same narrowest link, to look at before "wrong"."""
+        return await call(lambda home: people.group(home, vertex))
 
     @routes.post("/faces/{vertex}/not", responses=problems(404, 409, 422))
     async def exclude(vertex: VertexPath, who: NotThisName) -> AnswerTaken:

@@ -11,6 +11,7 @@ from onlooker.web.routes.people import explained
 from onlooker.web.schemas import (
     AnswerTaken,
     DroppedVertices,
+    FaceGroup,
     NewName,
     NotThisName,
     Number,
@@ -55,9 +56,19 @@ def seen_routes(service: Service) -> APIRouter:
         )
 
     @routes.post("/seen/{camera}/{track}/wrong", responses=problems(404, 409, 422))
-    async def wrong(camera: CameraPath, track: TrackPath) -> DroppedVertices:
-        """Not this person: what was learned from this face, and only through it, is deleted."""
-        return await call(lambda home: people.wrong_seen(home, recent.face(camera, track)))
+    async def wrong(camera: CameraPath, track: TrackPath, group: bool = False) -> DroppedVertices:
+        """Not this person: what was learned from this face, and only through it, is deleted.
+
+        With its group, all that came to the name by the same narrowest link.
+        """
+        return await call(
+            lambda home: people.wrong_seen(home, recent.face(camera, track), whole_group=group)
+        )
+
+    @routes.get("/seen/{camera}/{track}/group", responses=problems(404, 422))
+    async def group(camera: CameraPath, track: TrackPath) -> FaceGroup:
+        """The faces that came to the name with this one, to look at before "wrong"."""
+        return await call(lambda home: people.group_seen(home, recent.face(camera, track)))
 
     @routes.post("/seen/{camera}/{track}/not", responses=problems(404, 409, 422))
     async def exclude(camera: CameraPath, track: TrackPath, who: NotThisName) -> AnswerTaken:
