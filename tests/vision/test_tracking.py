@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlooker.vision.tracking import Tracker, overlap
+from onlooker.vision.tracking import RECENT, Tracker, overlap
 from onlooker.vision.types import FaceBox
 
 sizes = st.floats(1, 100)
@@ -36,8 +36,22 @@ def test_a_face_elsewhere_is_a_new_track():
 def test_a_face_that_was_away_too_long_is_a_new_track():
     tracks = Tracker(patience=2)
     first = tracks.follow("door", 0, [moved(0)])[0].number
-    assert tracks.follow("door", 2, [moved(0)])[0].number == first
-    assert tracks.follow("door", 5, [moved(0)])[0].number != first
+    for step in (1, 2):
+        assert tracks.follow("door", step, []) == []
+    assert tracks.follow("door", 3, [moved(0)])[0].number != first
+
+
+def test_a_computer_that_drops_frames_still_follows_a_face():
+    tracks = Tracker(patience=2)
+    shown = [(0, True), (5, True), (11, False), (17, True)]
+    boxes = [tracks.follow("door", at, [moved(0)] if face else []) for at, face in shown]
+    assert {found[0].number for found in boxes if found} == {1}
+
+
+def test_a_face_after_a_second_without_a_frame_is_a_new_track():
+    tracks = Tracker()
+    for step, number in [(0, 1), (RECENT, 1), (2 * RECENT + 1, 2), (0, 3)]:
+        assert tracks.follow("door", step, [moved(0)])[0].number == number
 
 
 def test_a_face_that_is_hidden_for_a_frame_keeps_its_track():

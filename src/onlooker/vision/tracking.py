@@ -21,6 +21,10 @@ def overlap(a: FaceBox, b: FaceBox) -> float:
     return both / (a.area + b.area - both)
 
 
+RECENT = 25
+"""Frames, a second of a webcam, after which a face that comes back may be anybody's."""
+
+
 class LastLook(NamedTuple):
     """What a face looked like when it was last measured."""
 
@@ -36,12 +40,18 @@ class Track:
     number: int
     box: FaceBox
     frame: int
+    missed: int = 0
+    """Frames since then that were looked at and did not show it."""
     look: LastLook | None = None
     """None: its next face is measured, whatever it looks like (`vision/measuring.py`)."""
 
 
 class Tracker:
-    """The tracks of all cameras; a track ends after `patience` frames without its face."""
+    """The tracks of all cameras; a track ends when `patience` frames do not show its face.
+
+    Frames that a slow computer drops do not count, as long as they are few: if they did, every face
+    would begin a track, be measured for it, and make the computer slower still.
+    """
 
     def __init__(self, *, least_overlap: float = 0.3, patience: int = 2) -> None:
         self.least_overlap, self.patience = least_overlap, patience
@@ -53,7 +63,7 @@ class Tracker:
         open_tracks = [
             track
             for track in self._current.get(camera, [])
-            if 0 < frame - track.frame <= self.patience
+            if 0 < frame - track.frame <= RECENT and track.missed < self.patience
         ]
         pairs = sorted(
             (
@@ -71,8 +81,10 @@ class Tracker:
                 taken.add(track.number)
         result = [found.get(at) or self._start(box) for at, box in enumerate(boxes)]
         for track, box in zip(result, boxes, strict=True):
-            track.box, track.frame = box, frame
+            track.box, track.frame, track.missed = box, frame, 0
         missing = [track for track in open_tracks if track.number not in taken]
+        for track in missing:
+            track.missed += 1
         self._current[camera] = result + missing
         return result
 
