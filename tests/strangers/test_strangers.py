@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
@@ -110,6 +111,19 @@ def test_a_track_joins_the_cards_of_its_faces_and_no_card_that_is_gone():
     assert see(strangers, 1.1 * REACH, likely=one) == one  # it is connected to the other
     assert [card.number for card in strangers.cards()] == [one]
     assert see(strangers, 50.0, likely=other) == 3
+
+
+def test_a_face_that_may_not_start_a_card_is_added_where_it_belongs_or_not_at_all(tmp_path):
+    with opened(tmp_path) as home, StrangerBook(home) as book:
+        see = partial(book.observe, camera="door", frame=0)
+        (still, near, far) = (np.full(LENGTH, x) for x in (0.0, 0.05, 9.0))
+        first = see(still)
+        before = book.strangers.changes
+        assert see(far, starts=False) is None
+        assert (book.strangers.changes, len(book.strangers)) == (before, 1)
+        assert see(near, starts=False) == first
+        assert see(far) == first + 1
+        assert [card.count for card in book.cards()] == [2, 1]
 
 
 points = st.lists(st.integers(-40, 40), min_size=1, max_size=25)

@@ -61,6 +61,38 @@ def test_a_face_that_is_hidden_for_a_frame_keeps_its_track():
     assert tracks.follow("door", 2, [moved(0)])[0].number == first
 
 
+def test_a_face_that_jumps_begins_a_track_that_continues_the_lost_one():
+    tracks = Tracker()
+    (first,) = tracks.follow("door", 0, [FaceBox(10, 20, 40, 40)])
+    (second,) = tracks.follow("door", 1, [FaceBox(10, 55, 40, 40)])
+    (third,) = tracks.follow("door", 1 + RECENT, [FaceBox(10, 25, 40, 40)])
+    assert first.continues is None
+    assert (second.number, second.continues) == (2, first.number)
+    assert (third.number, third.continues) == (3, second.number)
+
+
+@pytest.mark.parametrize(("frame", "left"), [(1 + RECENT, 45), (1, 100)])
+def test_a_face_much_later_or_elsewhere_continues_no_track(frame, left):
+    tracks = Tracker()
+    tracks.follow("door", 0, [FaceBox(10, 20, 40, 40)])
+    (new,) = tracks.follow("door", frame, [FaceBox(left, 20, 40, 40)])
+    assert (new.number, new.continues) == (2, None)
+
+
+def test_a_face_beside_one_that_is_followed_continues_nobody():
+    tracks = Tracker()
+    tracks.follow("door", 0, [FaceBox(10, 20, 40, 40)])
+    same, new = tracks.follow("door", 1, [FaceBox(10, 20, 40, 40), FaceBox(40, 20, 40, 40)])
+    assert (same.number, new.number, new.continues) == (1, 2, None)
+
+
+def test_a_lost_track_is_continued_by_one_face_of_a_frame():
+    tracks = Tracker()
+    (lost,) = tracks.follow("door", 0, [FaceBox(100, 20, 40, 40)])
+    far, near = tracks.follow("door", 1, [FaceBox(40, 20, 40, 40), FaceBox(130, 20, 40, 40)])
+    assert (far.continues, near.continues) == (None, lost.number)
+
+
 def test_cameras_do_not_share_tracks():
     tracks = Tracker()
     assert (

@@ -1,21 +1,30 @@
 """`onlooker serve` as a process of its own: token, kill, restart, a second one, the end."""
 
+import json
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from collections import Counter
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from threading import Thread
 
 import httpx2
 import pytest
 from typer.testing import CliRunner
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from helpers.ports import free_port
 from helpers.services import API, encoded, photo, scene, service_in
+from helpers.waiting import eventually
 from onlooker.cli.app import app
 
+WEBCAMS = Path(__file__).parents[3] / "shared" / "data" / "webcams"
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
 
 
@@ -167,3 +176,45 @@ def test_a_public_service_answers_nobody_without_the_token(folder):
         assert client.get(f"{API}/people").status_code == 401
         assert client.get(f"{API}/people", headers=key).status_code == 200
         assert client.get("/", headers={**key, "host": "evil.example"}).status_code == 400
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not WEBCAMS.exists(), reason="the shared frames are absent")
+def test_nobody_at_five_webcams_gets_more_than_two_cards_and_no_two_people_one(folder):
+    """Light, occlusion and blur; nobody is labeled, and each camera shows one of five people.
+
+    One after another: a busy computer would drop nearly all frames of five at once.
+    """
+    people = sorted(path.name for path in WEBCAMS.iterdir())
+    heard = set()  # camera and card of each face
+
+    def listen(address):
+        with connect(f"ws{address}{API}/live") as results, suppress(ConnectionClosed):
+            for result in map(json.loads, results):
+                cards = {face["card"] for face in result["faces"]} - {None}
+                heard.update((result["camera"], card) for card in cards)
+
+    with served(folder, "--folder", WEBCAMS) as process:
+        key = token_from(process)
+        with ready(process) as client:
+            client.headers |= key
+            address = process.address.removeprefix("http")
+            Thread(target=listen, args=[address], daemon=True).start()
+
+            def cameras():
+                return {each["name"]: each for each in client.get(f"{API}/cameras").json()}
+
+            def ended(name):
+                return cameras()[name]["state"] == "ended"
+
+            for name in people:
+                source = {"source": str(WEBCAMS / name), "name": name}
+                assert client.post(f"{API}/cameras", json=source).status_code == 201
+                eventually(partial(ended, name))
+            cards = client.get(f"{API}/strangers").json()
+            dropped = {name: each["dropped"] for name, each in cameras().items()}
+    count = Counter(card["first"]["camera"] for card in cards)
+    print(f"cards {dict(count)}, frames dropped {dropped}")
+    assert max(Counter(card for _, card in heard).values()) == 1
+    assert set(count) == set(people)
+    assert max(count.values()) <= 2

@@ -46,11 +46,13 @@ class Strangers(Protocol):
         quality: float,
         likely: int | None,
         candidate: str | None,
-    ) -> int:
+        starts: bool,
+    ) -> int | None:
         """A face that the learner does not know, and has not learned: the card it goes to.
 
         likely: the card that the face before it in the same track went to.
         candidate: who it may be, beyond the learner's trust radius.
+        starts: whether it may start a card; if not, and it belongs to none, it goes nowhere.
         """
 
 
@@ -63,7 +65,7 @@ class Recognition:
     vertex: int | None
     """The vertex of the home that stands for the face, if it was measured and learned."""
     card: int | None
-    """The card of the stranger it went to, if it was measured."""
+    """The card of the stranger it went to, if it was measured and not left out."""
 
 
 class RecognizedFrame(NamedTuple):
@@ -94,6 +96,10 @@ class _TrackNames:
     """So that the home records each name of a track once."""
     card: int | None = None
     """The card of a stranger that its last unknown face went to: the next one is likely theirs."""
+    carded: bool = False
+    """Whether a face before, in this track or the one that was lost where it began, has a card."""
+    alone: Vector | None = None
+    """The face before, if it belongs to no card although others have one."""
 
     def vote(self, answer: Prediction | None) -> str | None:
         """The track's name after one more answer; a refused face has none, and does not vote."""
@@ -165,7 +171,7 @@ class FaceRecognizer:
         learned = time.perf_counter()
         found = []
         for track, face, (prediction, vertex, card) in zip(tracks, faces, answers, strict=True):
-            names = self._names_of(frame.camera, track.number)
+            names = self._names_of(frame.camera, track)
             name = names.vote(prediction)
             if names.unsettled(name):
                 track.look = None  # so that its next face is measured
@@ -253,7 +259,7 @@ class FaceRecognizer:
     ) -> list[_Answer]:
         """What the learner says of each face, or said before; nothing of one that was refused."""
         before = [
-            None if face.measured else self._names_of(frame.camera, track.number).answer
+            None if face.measured else self._names_of(frame.camera, track).answer
             for track, face in zip(tracks, faces, strict=True)
         ]
         losers = self._losers(faces, before) if self.one_each else {}
@@ -265,7 +271,7 @@ class FaceRecognizer:
             elif face.vector is None:
                 answers.append(_Answer(before[at]))
             elif learn:
-                names = self._names_of(frame.camera, tracks[at].number)
+                names = self._names_of(frame.camera, tracks[at])
                 answers.append(self._observe(frame, face, face.vector, names))
             else:
                 answers.append(_Answer(self._knowledge.predict(face.vector)))
@@ -281,20 +287,27 @@ class FaceRecognizer:
         camera, index, before = frame.camera, frame.index, home.sequence
         prediction = home.observe(vector, camera=camera, frame=index, picture=face.png)
         vertex = _standing(home, prediction.vertex) if home.sequence != before else None
-        names.card = (
-            self._strangers.observe(
-                vector,
-                camera=camera,
-                frame=index,
-                picture=face.png,
-                quality=float(face.box.area),
-                likely=names.card,
-                candidate=prediction.candidate,
-            )
-            if prediction.label is None and self._strangers is not None
-            else None
+        if prediction.label is not None or self._strangers is None:
+            names.card, names.carded, names.alone = None, False, None
+            return _Answer(prediction, vertex)
+        card = self._strangers.observe(
+            vector,
+            camera=camera,
+            frame=index,
+            picture=face.png,
+            quality=float(face.box.area),
+            likely=names.card,
+            candidate=prediction.candidate,
+            starts=not names.carded or self._alike(names.alone, vector),
         )
-        return _Answer(prediction, vertex, names.card)
+        if card is None:
+            names.alone = vector
+        else:
+            names.card, names.carded, names.alone = card, True, None
+        return _Answer(prediction, vertex, card)
+
+    def _alike(self, before: Vector | None, vector: Vector) -> bool:
+        return before is not None and bool(self.learner.kernel.similarity(vector, before[None])[0])
 
     def _losers(
         self, faces: Sequence[MeasuredFace], before: Sequence[Prediction | None]
@@ -317,9 +330,12 @@ class FaceRecognizer:
             if guess.label is not None and best[guess.label][1] != -at
         }
 
-    def _names_of(self, camera: str, track: int) -> _TrackNames:
-        names = self._names.pop((camera, track), None) or _TrackNames()
-        self._names[camera, track] = names
+    def _names_of(self, camera: str, track: Track) -> _TrackNames:
+        names = self._names.pop((camera, track.number), None)
+        if names is None:
+            lost = self._names.get((camera, track.continues)) if track.continues else None
+            names = _TrackNames(carded=lost.carded, alone=lost.alone) if lost else _TrackNames()
+        self._names[camera, track.number] = names
         if len(self._names) > NAMED_TRACKS:
             self._names.popitem(last=False)
         return names

@@ -105,12 +105,17 @@ class StrangerBook:
         quality: float = 0.0,
         likely: int | None = None,
         candidate: str | None = None,
-    ) -> int:
+        starts: bool = True,
+    ) -> int | None:
         """Add a face that the home does not know: the number of its card.
 
         candidate: who it may be, by a walk that the home does not trust.
         likely: the card that an earlier face of the same track went to.
+        starts: whether it may start a card. A face that may not, and belongs to none, is not added:
+        a single face unlike those before it is more often a blurred one than somebody else's.
         """
+        if not starts and not self.strangers.has_card(vector, likely):
+            return None
         number = self.strangers.see(
             vector,
             time=self._clock(),

@@ -120,6 +120,10 @@ class Strangers:
         self.changes += 1
         return card.number
 
+    def has_card(self, x: ArrayLike, likely: int | None = None) -> bool:
+        """Whether there is a card that a face belongs to; likely as in `see`."""
+        return bool(self._groups.touch(x, likely).groups)
+
     def _card_for(self, touched: frozenset[int], face: CardFace, picture: Picture) -> Card:
         """The touched cards merged, with one more face; or a new card."""
         card = Card(self._next_card, 0, face.seen, face.seen, (face,))

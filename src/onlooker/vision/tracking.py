@@ -1,7 +1,8 @@
 """The same face from frame to frame: boxes that overlap."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import hypot
 from typing import NamedTuple
 
 from onlooker.vision.types import FaceBox, Pixels
@@ -21,8 +22,20 @@ def overlap(a: FaceBox, b: FaceBox) -> float:
     return both / (a.area + b.area - both)
 
 
+def distance(a: FaceBox, b: FaceBox) -> float:
+    """How far two boxes are from each other, center to center, in sides of the larger one.
+
+    >>> distance(FaceBox(0, 0, 30, 40), FaceBox(60, 80, 30, 40))
+    2.5
+    """
+    side = max(a.width, a.height, b.width, b.height)
+    return hypot(a.center[0] - b.center[0], a.center[1] - b.center[1]) / side
+
+
 RECENT = 25
 """Frames, a second of a webcam, after which a face that comes back may be anybody's."""
+NEAR = 2.0
+"""Sides of a face that it may have moved by then, and be the one that was lost."""
 
 
 class LastLook(NamedTuple):
@@ -44,6 +57,8 @@ class Track:
     """Frames since then that were looked at and did not show it."""
     look: LastLook | None = None
     """None: its next face is measured, whatever it looks like (`vision/measuring.py`)."""
+    continues: int | None = None
+    """The track that was lost here shortly before it began, which was likely the same person."""
 
 
 class Tracker:
@@ -59,30 +74,35 @@ class Tracker:
         self._started = 0
 
     def follow(self, camera: str, frame: int, boxes: Sequence[FaceBox]) -> list[Track]:
-        """The track of each box, new ones where none continues. The best overlaps go first."""
-        open_tracks = [
-            track
-            for track in self._current.get(camera, [])
-            if 0 < frame - track.frame <= RECENT and track.missed < self.patience
+        """The track of each box, new ones where none continues. The best overlaps go first.
+
+        A face that jumps begins a new track, which says which one was lost there.
+        """
+        recent = [
+            track for track in self._current.get(camera, []) if 0 < frame - track.frame <= RECENT
         ]
-        pairs = sorted(
-            (
-                (overlap(track.box, box), at, track)
-                for at, box in enumerate(boxes)
-                for track in open_tracks
-            ),
-            key=lambda pair: -pair[0],
+        pairs = [
+            _Pair(overlap(track.box, box), at, track)
+            for at, box in enumerate(boxes)
+            for track in recent
+        ]
+        found = _best_first(
+            pair
+            for pair in pairs
+            if pair.score >= self.least_overlap and pair.track.missed < self.patience
         )
-        found: dict[int, Track] = {}
-        taken: set[int] = set()
-        for share, at, track in pairs:
-            if share >= self.least_overlap and at not in found and track.number not in taken:
-                found[at] = track
-                taken.add(track.number)
-        result = [found.get(at) or self._start(box) for at, box in enumerate(boxes)]
+        followed = {track.number for track in found.values()}
+        lost = _best_first(
+            _Pair(-apart, pair.at, pair.track)
+            for pair in pairs
+            if pair.at not in found
+            and pair.track.number not in followed
+            and (apart := distance(pair.track.box, boxes[pair.at])) <= NEAR
+        )
+        result = [found.get(at) or self._start(box, lost.get(at)) for at, box in enumerate(boxes)]
         for track, box in zip(result, boxes, strict=True):
             track.box, track.frame, track.missed = box, frame, 0
-        missing = [track for track in open_tracks if track.number not in taken]
+        missing = [track for track in recent if track.number not in followed]
         for track in missing:
             track.missed += 1
         self._current[camera] = result + missing
@@ -98,6 +118,25 @@ class Tracker:
         """Drop the tracks of a camera."""
         self._current.pop(camera, None)
 
-    def _start(self, box: FaceBox) -> Track:
+    def _start(self, box: FaceBox, lost: Track | None) -> Track:
         self._started += 1
-        return Track(self._started, box, frame=-1)
+        return Track(self._started, box, frame=-1, continues=lost.number if lost else None)
+
+
+class _Pair(NamedTuple):
+    """A box of this frame and a track that may continue in it."""
+
+    score: float
+    at: int
+    track: Track
+
+
+def _best_first(pairs: Iterable[_Pair]) -> dict[int, Track]:
+    """Tracks by the number of their box: each box and each track once, the best scores first."""
+    found: dict[int, Track] = {}
+    taken: set[int] = set()
+    for _, at, track in sorted(pairs, key=lambda pair: -pair.score):
+        if at not in found and track.number not in taken:
+            found[at] = track
+            taken.add(track.number)
+    return found

@@ -66,7 +66,7 @@ class FrameResult:
     vertices: tuple[int | None, ...]
     """The vertex that stands for each face, if it was measured and learned."""
     cards: tuple[int | None, ...]
-    """The card of the stranger that each face went to, if it was measured."""
+    """The card of the stranger that each face went to, if it was measured and not left out."""
     learned: int
     """Unlabeled examples that the home has learned so far."""
     seconds: StageSeconds

@@ -86,7 +86,7 @@ def test_wrong_takes_along_what_was_learned_through_it_only(client, service):
 
 def test_a_stranger_is_named_once_or_ignored(client, service):
     for index, person in enumerate((1, 1, 2)):
-        service.recognize(Frame("door", 10 * index, 0.0, scene(person)))
+        service.recognize(Frame("door", 100 * index, 0.0, scene(person)))
     most, other = client.get(f"{API}/strangers").json()
     assert (most["count"], most["last"]["camera"], other["count"]) == (2, "door", 1)
     picture = client.get(f"{API}/strangers/{most['card']}/faces/{most['faces'][0]}")

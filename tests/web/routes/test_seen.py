@@ -67,7 +67,7 @@ def test_what_nothing_was_learned_from_cannot_be_wrong(client, service):
 def test_a_track_of_long_ago_is_not_remembered(client, service, what):
     first, _, _ = show(service, 1)
     for number in range(TRACKS):
-        show(service, 1, 10 + 10 * number)  # so far apart that each is a track of its own
+        show(service, 1, 100 + 100 * number)  # so far apart that each is a track of its own
     assert len(service.recognizer.recent) == TRACKS
     answer = client.get(f"{API}/seen/door/{first}/{what}")
     assert answer.status_code == 404
