@@ -69,6 +69,35 @@ def own(taught, tmp_path):
         yield service
 
 
+def strict_service(folder):
+    """Names are carried nowhere: whoever is like somebody known is a question."""
+    return service_in(folder, trust_radius=0.0)
+
+
+@pytest.fixture(scope="session")
+def seen(reel, tmp_path_factory):
+    """The folder of a home that knows one person, and has seen her and two others."""
+    folder = tmp_path_factory.mktemp("seen") / "home"
+    with strict_service(folder) as service:
+        client = client_of(service, folder)
+        for pixels in reel[0][::7]:
+            content = encoded(pixels)
+            answer = client.post(f"{API}/faces", params={"name": NAMED[0]}, content=content)
+            assert answer.status_code == 201, answer.text
+        for camera, scenes in (("door", reel[0][:6]), ("yard", reel[3][:12]), ("gate", reel[4])):
+            for index, pixels in enumerate(scenes):
+                service.recognize(Frame(camera, index, index / 12, pixels))
+        assert client.get(f"{API}/questions").json()[0]["candidate"] == NAMED[0]
+    return folder
+
+
+@pytest.fixture
+def strict(seen, tmp_path):
+    """A service with such a home, for a single test."""
+    with running(Path(shutil.copytree(seen, tmp_path / "home")), strict_service) as service:
+        yield service
+
+
 @pytest.fixture(scope="module")
 def full(taught, reel, tmp_path_factory):
     """A service with known people and a camera, shared by tests that change nothing."""

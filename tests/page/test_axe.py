@@ -78,6 +78,13 @@ def test_full_views(full, visit, theme):
 
 
 @THEMES
+def test_a_question(strict, visit, theme):
+    page = visit(strict, color_scheme=theme, reduced_motion="reduce").open("strangers")
+    expect(page.locator("[data-answer=yes]")).to_be_visible()
+    checked(page, "question")
+
+
+@THEMES
 def test_messages_and_the_token(empty, visit, theme):
     tab = visit(empty, signed_in=False, color_scheme=theme, forgiven=["4"])
     page = tab.open()

@@ -85,6 +85,13 @@ def test_full_views(full, visit, folder, size, theme):
     shoot(page, folder / f"full-why-{size}-{theme}.png")
 
 
+@pytest.mark.parametrize(("size", "theme"), LOOKS)
+def test_a_question(strict, visit, folder, size, theme):
+    page = visit(strict, **looks(size, theme)).open("strangers")
+    expect(page.locator("[data-answer=yes]")).to_be_visible()
+    shoot(page, folder / f"question-{size}-{theme}.png")
+
+
 def looks(size, theme):
     """Options of a browser context."""
     width, height = SIZES[size]

@@ -35,7 +35,7 @@ export function overlay(layer, choose) {
     const name = nameOf(face);
     if (name !== null && box.dataset.name !== name) box.dataset.name = name;
     if (name === null) delete box.dataset.name;
-    const key = `${state} ${name}`;
+    const key = `${state} ${name} ${face.answer.candidate}`;
     const now = performance.now();
     // Shares change with every frame; a screen reader would read each change aloud.
     if (key === box.described.key && now - box.described.at < MIN_PAUSE) return;

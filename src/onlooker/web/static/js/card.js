@@ -1,4 +1,4 @@
-// The card of a stranger: faces to choose, a name field, and a button to ignore them.
+// The card of a stranger: faces to choose, a name field, a button to ignore them, and a question.
 
 import { pictureOf, post } from "./api.js";
 import { ago } from "./clock.js";
@@ -9,36 +9,101 @@ import { changed, showError } from "./undo.js";
 
 const cards = new WeakMap();
 
-/** The element of a card; gone() is called after it was named, ignored or dismissed. */
-export function stranger(card, { gone, level = 2 }) {
+/** The element of a card; gone() is called after it was named, ignored or dismissed, and answered() after a question was. */
+export function stranger(card, { gone, answered = gone, level = 2 }) {
   const faces = h("div", { class: "card-faces", role: "group", "aria-label": S.strangers.faces });
   const chosen = h("p", { class: "quiet small chosen" });
   const count = h("span", { class: "card-count" });
   const times = h("p", { class: "quiet small" });
+  const question = h("div", { class: "card-question", hidden: true });
+  const maybe = h("p", { class: "small" });
   const naming = nameForm({ send: (name) => named(element, name) });
   const leave = button(card.hidden ? S.strangers.show : S.strangers.ignore, () => ignored(element), { class: "plain small" });
   const element = h(
     "article",
     { class: "card", tabindex: "-1", data: { card: card.card }, "aria-label": S.strangers.card(card.card) },
     h("div", { class: "card-head" }, h(`h${level}`, {}, S.strangers.card(card.card)), count, leave),
+    question,
     faces,
-    h("div", { class: "card-foot" }, h("div", { class: "card-words" }, chosen, times), naming.form),
+    h("div", { class: "card-foot" }, h("div", { class: "card-words" }, maybe, chosen, times), naming.form),
   );
-  cards.set(element, { card, gone, faces, chosen, count, times, naming, leave, expired: false, version: "" });
+  cards.set(element, { card, gone, answered, question, maybe, level, faces, chosen, count, times, naming, leave, expired: false, version: "" });
   update(element, card);
   return element;
 }
 
-/** Update a card. Its pictures do not change while the user chooses among them. */
-export function update(element, card) {
+/** Update a card; asks says whether it is the question. Its pictures do not change while the user chooses among them. */
+export function update(element, card, asks = false) {
   const entry = cards.get(element);
   entry.card = card;
+  drawQuestion(element, asks && !card.hidden);
+  setText(entry.maybe, card.candidate && !asks ? S.ask.maybe(card.candidate) : "");
   setText(entry.count, S.strangers.seen(card.count));
   setText(entry.times, `${S.strangers.first(ago(card.first.time), card.first.camera)} · ${S.strangers.last(ago(card.last.time), card.last.camera)}`);
   const busy = element.contains(document.activeElement) && document.activeElement !== element;
   const pressed = entry.faces.querySelector("[aria-pressed=true]");
   const pictures = card.faces.length > 0 && entry.faces.childElementCount !== card.faces.length;
   if (entry.version === "" || ((pictures || stale(entry)) && !busy && !pressed)) drawFaces(entry);
+}
+
+function drawQuestion(element, asks) {
+  const entry = cards.get(element);
+  const key = asks ? (entry.card.candidate ?? "") : null;
+  if (entry.about === key) return;
+  entry.about = key;
+  entry.question.hidden = !asks;
+  element.toggleAttribute("data-question", asks);
+  if (!asks) {
+    entry.question.replaceChildren();
+    return;
+  }
+  const words = h(`h${entry.level + 1}`, {}, key ? S.ask.isThis(key) : S.ask.who);
+  const skip = button(S.ask.skip, act(() => skipped(element)), { class: "plain small", data: { answer: "skip" } });
+  const answers = key ? [
+    button(S.ask.yes, act(() => named(element, key, entry.answered)), { class: "primary", data: { answer: "yes" } }),
+    button(S.ask.no, act(() => denied(element, key)), { data: { answer: "no" } }),
+    button(S.ask.other, () => focusName(element), { data: { answer: "other" } }),
+    skip,
+  ] : [skip];
+  entry.question.replaceChildren(words, h("div", { class: "answers", role: "group", "aria-label": words.textContent }, answers));
+  let sending = false; // not disabled: a button that loses the focus would let the card go
+  function act(send) {
+    return async () => {
+      if (sending) return;
+      sending = true;
+      try {
+        await send();
+      } catch (problem) {
+        entry.naming.errorText.textContent = problem.message;
+      } finally {
+        sending = false;
+      }
+    };
+  }
+}
+
+async function denied(element, name) {
+  const { card, answered } = cards.get(element);
+  const taken = await unlessGone(element, post(`/strangers/${card.card}/not`, { name }));
+  changed(S.ask.denied(name), taken.undo);
+  answered();
+}
+
+async function skipped(element) {
+  const { card, answered } = cards.get(element);
+  const taken = await unlessGone(element, post(`/strangers/${card.card}/ask`, { ask: false }));
+  changed(S.ask.skipped, taken.undo);
+  answered();
+}
+
+async function unlessGone(element, sent) {
+  try {
+    return await sent;
+  } catch (error) {
+    if (error.status !== 404) throw error;
+    expire(element);
+    throw new Error(S.strangers.gone, { cause: error });
+  }
 }
 
 const stale = (entry) => entry.drawn !== entry.card.count && performance.now() - entry.at > 10000;
@@ -68,18 +133,13 @@ function showChosen(entry) {
   setText(entry.chosen, entry.card.faces.length ? S.strangers.chosen(chosenOf(entry).length) : "");
 }
 
-async function named(element, name) {
+async function named(element, name, then = null) {
   const entry = cards.get(element);
   const faces = chosenOf(entry);
-  try {
-    const met = await post(`/strangers/${entry.card.card}/name`, faces.length ? { name, faces } : { name });
-    leave(element);
-    changed(S.strangers.named(met.person.name, met.taught), met.undo);
-  } catch (error) {
-    if (error.status !== 404) throw error;
-    expire(element);
-    throw new Error(S.strangers.gone, { cause: error });
-  }
+  const met = await unlessGone(element, post(`/strangers/${entry.card.card}/name`, faces.length ? { name, faces } : { name }));
+  leave(element);
+  then?.();
+  changed(S.strangers.named(met.person.name, met.taught), met.undo);
 }
 
 /** Ignore the stranger, or show an ignored one again. */
@@ -88,9 +148,9 @@ export async function ignored(element) {
   const number = entry.card.card;
   const back = entry.card.hidden;
   try {
-    await post(`/strangers/${number}/${back ? "show" : "ignore"}`);
+    const taken = await post(`/strangers/${number}/${back ? "show" : "ignore"}`);
     leave(element);
-    changed(back ? S.strangers.shown : S.strangers.ignored, () => post(`/strangers/${number}/${back ? "ignore" : "show"}`));
+    changed(back ? S.strangers.shown : S.strangers.ignored, taken.undo);
   } catch (error) {
     if (error.status === 404) expire(element);
     else showError(error);

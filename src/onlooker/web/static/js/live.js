@@ -93,16 +93,18 @@ function learned(signal) {
   return h("section", { class: "panel learned", "aria-label": S.views.learned, data: { learned: "" } }, before, h("p", { class: "learned-count" }, count.element), words, knows);
 }
 
-/** The card of the most seen stranger. */
+/** The best question about a stranger. */
 function question(signal) {
   const place = h("div", {});
   const more = h("a", { href: "#/strangers", class: "small" }, S.live.allStrangers);
-  const section = h("section", { class: "panel question", hidden: true, "aria-labelledby": "who" }, h("div", { class: "panel-head" }, h("h2", { id: "who" }, S.live.who), more), place);
+  const title = h("h2", { id: "who" }, S.live.who);
+  const section = h("section", { class: "panel question", hidden: true, "aria-labelledby": "who" }, h("div", { class: "panel-head" }, title, more), place);
   async function refresh() {
     if (place.firstElementChild?.contains(document.activeElement) || place.querySelector("[aria-pressed=true]")) return; // the user is working on it
-    const cards = (await get("/strangers", { signal })).filter((card) => card.faces.length > 0).slice(0, 1);
+    const cards = (await get("/questions", { signal })).filter((card) => card.faces.length > 0).slice(0, 1);
     section.hidden = !cards.length;
-    reconcile(place, cards, (card) => card.card, (card) => stranger(card, { level: 3, gone: again, signal }), update);
+    setText(title, cards[0]?.candidate ? S.live.known : S.live.who);
+    reconcile(place, cards, (card) => card.card, (card) => stranger(card, { level: 3, gone: again, signal }), (node, card) => update(node, card, card.candidate !== null));
   }
   const again = every(5000, refresh, signal);
   on("changed", throttle(3000, again, signal), signal);

@@ -1,4 +1,4 @@
-// Strangers: one card each, most seen first; with mouse, touch, or single keys.
+// Strangers: the best question first, then one card each, most seen first; with mouse, touch, or single keys.
 
 import { get } from "./api.js";
 import { every, on, throttle } from "./bus.js";
@@ -23,11 +23,29 @@ export function strangersView(page, { signal }) {
     empty,
   );
 
+  let question = null; // the card that is asked about
+  let answers = 0;
+  let moveOn = false; // after an answer, the focus goes to the next question
   const refresh = every(4000, async () => {
-    const found = await get(`/strangers${hidden.checked ? "?hidden=true" : ""}`, { signal });
-    const cards = (hidden.checked ? found.filter((card) => card.hidden) : found).slice(0, MOST);
-    draw(cards);
+    const before = answers;
+    const [found, questions] = await Promise.all([
+      get(`/strangers${hidden.checked ? "?hidden=true" : ""}`, { signal }),
+      hidden.checked ? [] : get("/questions?limit=20", { signal }),
+    ]);
+    if (before !== answers) return; // answered since; it is read again
+    const busy = list.contains(document.activeElement) && !moveOn;
+    const same = busy && questions.find((one) => one.card === question?.card && one.candidate === question.candidate);
+    question = same || questions[0] || null;
+    const cards = hidden.checked ? found.filter((card) => card.hidden) : found.filter((card) => card.card !== question?.card);
+    draw((question ? [question, ...cards] : cards).slice(0, MOST));
+    if (moveOn) (list.querySelector("[data-question]") ?? page.querySelector("h1")).focus();
+    moveOn = false;
   }, signal);
+  function answered() {
+    answers += 1;
+    moveOn = true;
+    refresh();
+  }
 
   function draw(cards) {
     const here = new Set(cards.map((card) => String(card.card)));
@@ -36,14 +54,14 @@ export function strangersView(page, { signal }) {
     busy.forEach(expire);
     const all = [...cards];
     for (const one of busy) all.splice([...list.children].indexOf(one), 0, { card: one.dataset.card, element: one });
-    reconcile(list, settled(all), (card) => card.card, (card) => card.element ?? stranger(card, { gone: refresh }), (node, card) => card.element ?? update(node, card));
+    reconcile(list, settled(all), (card) => card.card, (card) => card.element ?? stranger(card, { gone: refresh, answered }), (node, card) => card.element ?? update(node, card, card === question));
     empty.hidden = list.childElementCount > 0;
     list.dataset.count = cards.length;
   }
 
   /** While a card has the focus the order stays, so that cards do not move away from the user. */
   function settled(all) {
-    if (!list.contains(document.activeElement)) return all;
+    if (moveOn || !list.contains(document.activeElement)) return all;
     const place = new Map([...list.children].map((one, at) => [one.dataset.card, at]));
     const rank = (card) => place.get(String(card.card)) ?? place.size;
     return all.map((card, at) => [card, at]).sort((one, other) => rank(one[0]) - rank(other[0]) || one[1] - other[1]).map(([card]) => card);

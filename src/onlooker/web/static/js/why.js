@@ -44,12 +44,13 @@ function openWhy(subject) {
 }
 
 function top(subject, why) {
-  const words = walkWords(why.scores, why.sink);
+  const walk = walkWords(why.scores, why.sink);
+  const said = walk[0].toUpperCase() + walk.slice(1) + (walk.endsWith(".") ? "" : ".");
   return h(
     "div",
     { class: "why-top" },
     face(subject.picture, S.why.face, { class: "why-face", loading: "eager" }),
-    h("div", {}, h("p", { class: "why-words" }, words[0].toUpperCase() + words.slice(1) + (words.endsWith(".") ? "" : ".")), h("p", { class: "quiet small" }, S.why.method)),
+    h("div", {}, h("p", { class: "why-words" }, why.candidate ? `${S.face.describeMaybe(why.candidate)} ${said}` : said), h("p", { class: "quiet small" }, S.why.method)),
   );
 }
 
@@ -124,20 +125,28 @@ function actions(subject, why, dialog) {
       changed(S.why.saved(taught.person.name), taught.undo);
     },
   });
+  const who = why.name ?? why.candidate;
+  if (!who) return h("div", { class: "why-actions" }, naming.form);
   const errorText = h("p", { class: "error", role: "alert" });
-  const wrong = button(why.name === null ? S.why.wrong : S.why.wrongNot(why.name), async () => {
-    wrong.disabled = true;
-    try {
-      const { dropped, undo } = await post(`${subject.base}/wrong`);
-      dialog.close();
-      changed(S.why.dropped(dropped.length), undo);
-    } catch (error) {
-      errorText.textContent = error.message;
-      wrong.disabled = false;
-    }
-  }, { data: { wrong: "" } });
-  const deny = h("div", { class: "why-wrong" }, wrong, h("p", { class: "quiet small" }, S.why.wrongHint), errorText);
-  const learned = why.vertex !== null; // undefined for a stored face
-  const nothing = h("p", { class: "quiet small why-wrong" }, S.why.notLearned);
-  return h("div", { class: "why-actions" }, naming.form, why.name === null ? null : learned ? deny : nothing);
+  function choice(text, hint, key, path, body, words) {
+    const act = button(text, async () => {
+      act.disabled = true;
+      try {
+        const taken = await post(`${subject.base}/${path}`, body);
+        dialog.close();
+        changed(words(taken), taken.undo);
+      } catch (error) {
+        errorText.textContent = error.message;
+        act.disabled = false;
+      }
+    }, { class: "small", data: { [key]: "" } });
+    return h("div", {}, act, h("p", { class: "quiet small" }, hint));
+  }
+  const learned = why.name !== null && why.vertex !== null; // undefined for a stored face
+  const choices = [
+    learned ? choice(S.why.wrongNot(who), S.why.wrongHint, "wrong", "wrong", undefined, ({ dropped }) => S.why.dropped(dropped.length)) : null,
+    choice(S.why.not(who), S.why.notHint, "not", "not", { name: who }, () => S.why.notSaved(who)),
+    choice(S.why.nobody, S.why.nobodyHint, "nobody", "nobody", undefined, () => S.why.nobodySaved),
+  ];
+  return h("div", { class: "why-actions" }, naming.form, h("div", { class: "why-wrong" }, choices, errorText));
 }

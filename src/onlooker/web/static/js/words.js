@@ -42,7 +42,7 @@ export function shortWords(face) {
     case "poor":
       return S.face.poor(face.answer.refusal?.reason ?? S.face.poorReason);
     default:
-      return S.face.nobody;
+      return face.answer.candidate ? S.face.maybe(face.answer.candidate) : S.face.nobody;
   }
 }
 
@@ -60,7 +60,7 @@ export function longWords(face) {
     case "poor":
       return S.face.describePoor(answer.refusal?.reason ?? S.face.poorReason);
     default:
-      return S.face.describeNobody;
+      return answer.candidate ? S.face.describeMaybe(answer.candidate) : S.face.describeNobody;
   }
 }
 
