@@ -93,9 +93,10 @@ def test_other_code_or_another_trial_is_kept_elsewhere(setup, monkeypatch):
     assert results_cache.cache_file(one) != before
 
 
-LONG = ("merging", "quantizers", "graph-size", "single-face")
-SHORT = [name for name in EXPERIMENTS if name != "correction"]
-"""Films of 96 frames show everybody once, before or after a correction: it has its own test."""
+LONG = ("merging", "quantizers", "graph-size", "single-face", "trust-price")
+SHORT = [name for name in EXPERIMENTS if name not in ("correction", "takeover")]
+"""Films of 96 frames show everybody once, before or after a correction or an attack: these have
+their own tests."""
 
 
 @pytest.mark.parametrize(

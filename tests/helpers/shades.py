@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 
 from onlooker.core.similarity import Euclidean
+from onlooker.vision.alignment import TEMPLATE
 from onlooker.vision.finder import FaceFinder, FinderParts
 from onlooker.vision.types import FaceBox
 
@@ -17,8 +18,10 @@ APART = 80
 
 
 def whole_picture(pixels):
-    """A detector that takes every picture for a face."""
-    return (FaceBox(0, 0, pixels.shape[1], pixels.shape[0], 1.0),)
+    """A detector that takes every picture for a face, with landmarks where a face has them."""
+    height, width = pixels.shape[:2]
+    landmarks = tuple((x * width / 112, y * height / 112) for x, y in TEMPLATE.tolist())
+    return (FaceBox(0, 0, width, height, 1.0, landmarks),)
 
 
 class Shade:
@@ -57,3 +60,12 @@ def write_shades(folder, people, frames):
             rows.append(f"door,camera1,{person},{frame},{path}")
     (folder / "manifest.csv").write_text("\n".join(rows))
     return folder
+
+
+def one_by_one(work, jobs, done):
+    """An engine of experiments: here, without the start of a process for each core."""
+    results = []
+    for job in jobs:
+        results.append(work(job))
+        done()
+    return results

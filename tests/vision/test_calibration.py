@@ -1,6 +1,6 @@
 """Bandwidth and cutoff from strangers: the paper's rule, and a rate that is used."""
 
-from math import exp, log, sqrt
+from math import exp, floor, log, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +31,7 @@ from onlooker.vision.calibration import (
 )
 from onlooker.vision.finder import FaceFinder
 from onlooker.vision.pixels import LightCorrected, psi
+from onlooker.vision.scales import CLIFFS, FEATURE_KINDS, TRUST_RADII
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -402,3 +403,9 @@ def test_all_distances_at_once_are_the_distances_one_by_one(distance, count, kin
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-18)
     assert (np.diag(found) == 0).all()
     np.testing.assert_allclose(found, found.T, rtol=1e-8, atol=1e-18)
+
+
+@pytest.mark.parametrize("kind", FEATURE_KINDS)
+def test_the_trust_radius_is_the_reach_of_the_cliff_rounded_down(kind):
+    cliff = CLIFFS.get(kind)
+    assert TRUST_RADII[kind] == (None if cliff is None else floor(100 * cliff.reach) / 100)

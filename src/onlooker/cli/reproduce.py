@@ -57,6 +57,8 @@ class ExperimentName(StrEnum):
     MANIFOLD = "manifold"
     CORRECTION = "correction"
     SINGLE_FACE = "single-face"
+    TAKEOVER = "takeover"
+    TRUST_PRICE = "trust-price"
     MERGING = "merging"
     VN = "vn"
     ALL = "all"

@@ -40,8 +40,10 @@ from onlooker.experiments.parallel import spread
 from onlooker.experiments.report.html import share
 from onlooker.experiments.report.section import DataTable, Section
 from onlooker.experiments.single_face import single_face
+from onlooker.experiments.takeover import takeover
 from onlooker.experiments.theory import compact, regret
 from onlooker.experiments.theory.regret_plot import draw
+from onlooker.experiments.trust_price import trust_price
 from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER
 
 Result = tuple[Section, list[TrialRow]]
@@ -314,6 +316,8 @@ EXPERIMENTS: dict[str, Callable[[Setup], tuple[Section, list[Any]]]] = {
     "manifold": agreement,
     "correction": correction,
     "single-face": single_face,
+    "takeover": takeover,
+    "trust-price": trust_price,
     "merging": merging,
     "vn": home_conditions,
 }

@@ -1,0 +1,119 @@
+"""What the trust radius costs: who is asked about, and what the answers do."""
+
+import numpy as np
+import pytest
+
+from helpers.shades import one_by_one, shade_finder, write_shades
+from onlooker import HeatKernel, OnlineHarmonicLearner
+from onlooker.core.errors import BadValue
+from onlooker.experiments.paper.setup import Setup
+from onlooker.experiments.parallel import running_on
+from onlooker.experiments.report.html import drawing
+from onlooker.experiments.trust_price import (
+    CONFIRMED,
+    EVERY,
+    LOOSER,
+    RIVALS_AT,
+    QuestionedLearner,
+    trust_price,
+)
+from onlooker.vision.finder import FaceFinder
+
+KERNEL, RADIUS = HeatKernel(0.19, 9.5e-6), 1.05
+POLICIES = ("best", "newest", "random")
+
+
+def drifting(count, *, to=6.0):
+    """Somebody who changes step by step, ever farther from the label at 0."""
+    return np.linspace(0.0, to, count)[:, None]
+
+
+def watched(policy, most, faces, people):
+    """The model after a stream, and the names that it gave."""
+    learner = OnlineHarmonicLearner(KERNEL, trust_radius=RADIUS)
+    model = QuestionedLearner(learner, policy, most)
+    model.teach([0.0], "ana")
+    names = []
+    for x, person in zip(faces, people, strict=True):
+        prediction = model.observe(x)
+        model.note(prediction, person)
+        names.append(prediction.label)
+    return model, names
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_confirmed_faces_carry_the_name_on_and_no_more_than_allowed(policy):
+    right = {}
+    for most in (0, 1, 3, 20):
+        faces = drifting(200)
+        model, names = watched(policy, most, faces, ["ana"] * len(faces))
+        assert model.confirmations.total() <= most
+        assert model.refusals == 0
+        right[most] = names.count("ana")
+    assert right[0] < right[1] < right[3] < right[20]
+    assert right[0] == 35, "up to 1.05 of 6.0"
+    assert right[20] > 100
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_stranger_who_is_asked_about_is_not_named_whatever_comes(policy):
+    """She comes along ana's chain: the first answer is no, and the name ends there."""
+    faces = drifting(200)
+    people = ["ana" if x[0] <= 0.6 else None for x in faces]
+    model, names = watched(policy, 20, faces, people)
+    assert model.refusals
+    beyond = [name for name, x in zip(names, faces, strict=True) if x[0] > RADIUS]
+    assert set(beyond) == {None}
+
+
+def test_questions_keep_their_distance():
+    faces = drifting(100)
+    model, _ = watched("newest", 20, faces, ["ana"] * len(faces))
+    assert 0 < model.confirmations.total() + model.refusals <= len(faces) / EVERY + 1
+
+
+def test_best_may_ask_about_a_vertex_and_knows_whose_face_it_was():
+    """Faces at 1.0 are learned, those from 1.1 to 1.9 are withheld: 1.0 would settle them all."""
+    faces = np.array([[0.5], [1.0], *([x] for x in np.linspace(1.1, 1.9, EVERY))])
+    model, _ = watched("best", 1, faces, ["ana"] * len(faces))
+    assert model.confirmations == {"ana": 1}
+    labeled = [
+        float(x[0])
+        for x, name in zip(
+            model.learner.vertices().vectors, model.learner.vertices().names, strict=True
+        )
+        if name
+    ]
+    assert len(labeled) == 2
+    settled = [model.learner.predict(x).label for x in faces]
+    assert settled.count("ana") == len(faces)
+
+
+def test_the_whole_experiment_on_shades(tmp_path, monkeypatch):
+    """Everybody becomes lighter by 3.6 in the end, more than three times the radius."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = write_shades(tmp_path, ("ana", "ben"), 37)
+    with running_on(one_by_one):
+        section, rows = trust_price(Setup(data=folder, seeds=1, finder=shade_finder()))
+    assert len(rows) == 1 + len(CONFIRMED) + 2 * len(RIVALS_AT) + 2 * len(LOOSER)
+    recall = {
+        (row.trust_radius, row.policy, row.confirmed): row.mean_recall
+        for row in rows
+        if row.cutoff == 9.5e-6
+    }
+    assert recall[None, "best", 0] == 1.0
+    assert recall[RADIUS, "best", 0] < recall[RADIUS, "best", 2] <= 1.0
+    assert {row.precision for row in rows} == {1.0}
+    assert section.name == "trust-price"
+    assert (
+        "door camera1: 1.000 without the radius; with it, by faces confirmed, 0: " in section.found
+    )
+    (figure,) = section.figures
+    assert drawing(figure).count("<svg") == 1
+    for each in section.tables:
+        assert all(len(row) == len(each.header) for row in each.rows)
+
+
+def test_features_without_a_radius_are_refused():
+    with pytest.raises(BadValue, match="no trust radius is known for embedding"):
+        trust_price(Setup(finder=FaceFinder(kind="embedding", model="arcface")))
