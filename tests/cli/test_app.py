@@ -10,8 +10,8 @@ from helpers.commands import error_of, onlooker
 
 COMMANDS = (
     "demo", "watch", "serve", "enroll", "people list", "people rename", "people merge",
-    "people forget", "strangers list", "strangers name", "strangers ignore", "events", "undo",
-    "export", "import", "backup", "calibrate", "dataset simulate", "dataset record",
+    "people forget", "strangers list", "strangers name", "strangers ignore", "audit", "events",
+    "undo", "export", "import", "backup", "calibrate", "dataset simulate", "dataset record",
     "dataset check",
     "models", "models list", "models get", "models verify", "reproduce", "doctor",
 )  # fmt: skip

@@ -28,7 +28,7 @@ from onlooker.vision.pixels import PixelFeatures
 COMMANDS = (
     "people", "people list", "people rename", "people merge", "people forget", "strangers",
     "strangers list", "strangers ask", "strangers name", "strangers not", "strangers skip",
-    "strangers ignore", "strangers show", "events", "undo", "export", "import", "backup",
+    "strangers ignore", "strangers show", "audit", "events", "undo", "export", "import", "backup",
 )  # fmt: skip
 STRANGER = np.full(LENGTH, 40.0, np.float32)
 
@@ -471,3 +471,21 @@ def test_a_copy_that_is_not_the_same_is_no_backup(home, tmp_path, monkeypatch):
         back_up(home, tmp_path / "copy", face_distances())
     assert not list(tmp_path.glob("*copy*"))
     assert not list(tmp_path.glob(".copy*"))
+
+
+def test_an_audit_says_what_was_learned_of_whom_and_changes_nothing(home):
+    with reopen(home, face_distances()) as opened:
+        before = digest(opened.learner)
+        names = set(opened.learner.names)
+    *people, total = rows("audit", "--home", home)
+    assert {person["name"] for person in people} == names
+    for person in people:
+        assert sum(person["hidden_labels"].values()) == person["labeled"]
+        assert sum(person["hidden_person"].values()) == person["examples"]
+        assert len(person["farthest"]) == min(4, person["learned"])
+        gaps = [face["distance"] for face in person["farthest"]]
+        assert gaps == sorted(gaps, reverse=True)
+    assert total["refused"] == 5
+    assert 0 <= total["contamination"] <= 1
+    with reopen(home, face_distances()) as opened:
+        assert digest(opened.learner) == before

@@ -6,6 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 import onlooker
+from onlooker.cli.audit import audit_home
 from onlooker.cli.calibrate import calibrate_command
 from onlooker.cli.cluster import cluster
 from onlooker.cli.dataset import dataset
@@ -52,6 +53,7 @@ app.command()(serve)
 app.command()(enroll)
 app.add_typer(people, name="people")
 app.add_typer(strangers, name="strangers")
+app.command("audit")(audit_home)
 app.command()(events)
 app.command()(undo)
 app.command()(export)

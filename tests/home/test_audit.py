@@ -1,0 +1,103 @@
+"""An audit: what hiding labels and people shows, and what it says about strangers."""
+
+import numpy as np
+import pytest
+
+from onlooker import HeatKernel, OnlineHarmonicLearner
+from onlooker.home.audit import audit
+
+
+def a_learner(**options):
+    learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5), **options)
+    for x, name in ((0.0, "ana"), (0.5, "ana"), (5.0, "ben")):
+        learner.teach([x], name)
+    return learner
+
+
+def test_a_label_that_others_support_keeps_its_name_when_it_is_hidden():
+    ana, ben = audit(a_learner(), refused=0).people
+    assert ana.hidden_labels == {"ana": 2}
+    assert ben.hidden_labels == {None: 1}, "nobody else says ben"
+
+
+def test_a_face_under_the_wrong_name_is_found_by_hiding_its_label():
+    learner = a_learner()
+    learner.teach([0.2], "ben")
+    _, ben = audit(learner, refused=0).people
+    assert ben.hidden_labels == {None: 1, "ana": 1}
+    assert (ben.most_alike, ben.gap) == ("ana", pytest.approx(0.2))
+
+
+def test_hiding_a_person_shows_who_else_would_get_their_faces():
+    learner = a_learner()
+    for x in (1.0, 2.0, 3.0, 4.0):
+        learner.observe([x])
+    found = audit(learner, refused=10)
+    ana, ben = found.people
+    assert ana.examples + ben.examples == 7
+    assert ana.hidden_person[None] + ana.hidden_person["ben"] == ana.examples
+    assert found.named_unknown == (ana.named_others + ben.named_others) / 7
+    s = found.named_unknown
+    assert found.contamination == pytest.approx(min(1, s / (1 - s) * 10 / 7))
+
+
+def test_the_farthest_faces_have_their_chain():
+    learner = a_learner()
+    for x in (1.5, 2.5, -1.0):
+        learner.observe([x])
+    far = audit(learner, refused=0).people[0].farthest
+    assert [face.distance for face in far] == pytest.approx([2.0, 1.0, 1.0])
+    assert far[0].hops == 2
+    assert far[0].weakest_link.similarity < 1
+
+
+def test_an_audit_of_nobody_or_of_one_person_says_so():
+    empty = OnlineHarmonicLearner(HeatKernel(0.3, 1e-5))
+    assert audit(empty, refused=3).people == ()
+    alone = OnlineHarmonicLearner(HeatKernel(0.3, 1e-5))
+    alone.teach([0.0], "ana")
+    found = audit(alone, refused=3)
+    assert found.contamination is None, "there is nobody to hide who would be taken for another"
+    assert found.people[0].most_alike is None
+
+
+def test_hiding_a_label_at_full_budget_merges_nothing():
+    learner = a_learner(max_vertices=2)
+    for x in (1.0, 1.2, 4.8):
+        learner.observe([x])
+    assert audit(learner, refused=0).people[0].hidden_labels == {"ana": 2}
+
+
+def test_the_estimate_follows_the_truth():
+    """Six people and 120 strangers who come by once, at ever looser cutoffs."""
+    runs = np.array([contaminated(cutoff) for cutoff in np.geomspace(1e-3, 1e-7, 7)])
+    truths, estimates = runs.T
+    assert np.corrcoef(truths, estimates)[0, 1] > 0.8
+    assert max(truths) > 0.1
+    for truth, estimate in zip(truths, estimates, strict=True):
+        if truth < 0.02:
+            assert estimate == pytest.approx(truth, abs=0.02)
+
+
+def contaminated(cutoff):
+    """The share of named faces with a wrong name, and its estimate."""
+    rng = np.random.default_rng(1)
+    people, strangers = (rng.normal(size=(count, 24)) for count in (6, 120))
+    crowd = [*((row, f"p{n}") for n, row in enumerate(people)), *((row, None) for row in strangers)]
+
+    def face(row):
+        x = row / np.linalg.norm(row) + 0.11 * rng.normal(size=24)
+        return x / np.linalg.norm(x)
+
+    learner = OnlineHarmonicLearner(HeatKernel(0.19, cutoff))
+    for row, name in crowd[:6]:
+        for _ in range(4):
+            learner.teach(face(row), name)
+    stream = [pair for pair in crowd for _ in range(40 if pair[1] else 1)]
+    answers = [
+        (learner.observe(face(stream[at][0])).label, stream[at][1])
+        for at in rng.permutation(len(stream))
+    ]
+    named = [(label, name) for label, name in answers if label is not None]
+    wrong = sum(label != name for label, name in named)
+    return wrong / len(named), audit(learner, refused=len(answers) - len(named)).contamination
