@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers.commands import error_of, onlooker
 from onlooker import ClosestPair, ClosestSafePair, HeatKernel, OnlineHarmonicLearner
 from onlooker.cli.homes import open_or_create
 from onlooker.cli.recognizers import finder_from, new_learner
@@ -73,6 +74,15 @@ def test_a_new_home_carries_names_as_far_as_it_is_told(said, kind, radius):
 def test_a_radius_that_is_none_is_refused(said):
     with pytest.raises(BadValue, match=r"trust_radius must be auto or off or a number from 0"):
         load_settings({}, trust_radius=said)
+
+
+@pytest.mark.parametrize(
+    "command", [["serve"], ["watch", "frames"], ["enroll", "ana", "ana.jpg"]], ids=lambda c: c[0]
+)
+def test_every_command_that_makes_a_home_takes_the_radius(command):
+    text = error_of(onlooker(*command, "--home", "new", "--trust-radius", "far"))
+    assert "trust_radius must be auto or off or a number from 0, got 'far'" in text
+    assert not Path("new").exists()
 
 
 def test_an_existing_home_keeps_its_trust_radius_and_says_so(tmp_path):

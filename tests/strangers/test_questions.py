@@ -328,6 +328,19 @@ def test_forgetting_leaves_no_question_about_the_name(home, book, tmp_path):
     assert files_with(tmp_path / "home", b"ana") == []
 
 
+def test_who_was_ignored_and_may_be_the_person_is_forgotten_too(home, book, tmp_path):
+    number, other = meet(book, 1.3), meet(book, 40)
+    vector = at(1.3).tobytes()
+    for card in (number, other):
+        book.ignore(card)
+    assert home.predict(at(1.3)).candidate is None  # it is nobody, so nobody would ask
+    assert files_with(tmp_path / "home", vector)
+    assert book.forget("ana").strangers == 1
+    assert [card.number for card in book.cards(hidden=True)] == [other]
+    assert list(home.vertices().negatives.values()) == [{None}]
+    assert files_with(tmp_path / "home", vector) == []
+
+
 # ---- on the disk
 
 

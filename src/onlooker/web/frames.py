@@ -205,7 +205,8 @@ class LiveRecognizer:
         if self._known_at != self._home.sequence:
             vertices = self._home.vertices()
             labeled = sum(name is not None for name in vertices.names)
-            self._known = KnownCounts(labeled, int(vertices.multiplicities.sum()) - labeled)
+            said = sum(map(len, vertices.negatives.values()))  # who a face is not is not learned
+            self._known = KnownCounts(labeled, int(vertices.multiplicities.sum()) - labeled - said)
             self._known_at = self._home.sequence
         return self._known
 

@@ -112,6 +112,17 @@ def test_who_is_ignored_is_nobody_until_shown_again(client, service):
     assert show(service, 1, 2, shift=1).sightings[0].answer.candidate == "ana"
 
 
+def test_what_people_say_is_not_counted_as_learned(client, service):
+    teach(client, 1, "ana", [0])
+    for index in range(3):
+        show(service, 5, index, shift=index)
+    learned = client.get(f"{API}/summary").json()["learned"]
+    (card,) = [row["card"] for row in questions(client)]
+    answered(client, f"strangers/{card}/not", name="ana")
+    answered(client, f"strangers/{card}/ignore")
+    assert client.get(f"{API}/summary").json()["learned"] == learned
+
+
 @pytest.mark.parametrize("where", ["faces", "seen"])
 def test_not_ana_and_nobody_of_a_face_that_has_a_name(tmp_path, where):
     with service_in(tmp_path / "home") as service:
