@@ -386,9 +386,12 @@ def forgets_with(passed, strangers, seen):
                 body = encoded(scene(person, number), ".png")
                 api("POST", f"/faces?name=person{person}", body)
         headers = {"authorization": f"Bearer {token}"}
-        address = f"ws://127.0.0.1:{port}/api/v1/browser/hall"
-        with connect(address, additional_headers=headers, compression=None) as camera:
-            for person in (*(everybody if seen else ()), *range(30, 30 + strangers)):
+        address = f"ws://127.0.0.1:{port}/api/v1/browser"
+        for person in (*(everybody if seen else ()), *range(30, 30 + strangers)):
+            # One camera each: in one place, the next stranger is taken for the one before at first.
+            with connect(
+                f"{address}/hall{person}", additional_headers=headers, compression=None
+            ) as camera:
                 for seed in range(4):
                     camera.send(encoded(scene(person, seed=seed), ".jpg"))
                     (face,) = json.loads(camera.recv())["faces"]
