@@ -18,7 +18,7 @@ from onlooker.vision.finder import FaceFinder, face_distances
 from onlooker.vision.hog import HogFeatures
 from onlooker.vision.models import SFACE_INT8
 from onlooker.vision.pixels import PixelFeatures
-from onlooker.vision.scales import DEFAULT_SCALES
+from onlooker.vision.scales import DEFAULT_SCALES, TRUST_RADII
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +59,8 @@ def test_a_new_home_merges_safe_pairs_and_an_existing_one_as_before(tmp_path):
     [
         (None, "sface", None),
         ("off", "sface", None),
-        ("auto", "sface", 1.0),
-        ("auto", "hog", None),
+        ("auto", "sface", TRUST_RADII["sface"]),
+        ("auto", "hog", TRUST_RADII["hog"]),
         ("0.7", "hog", 0.7),
         ("0", "pixels", 0.0),
     ],

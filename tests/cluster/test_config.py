@@ -6,6 +6,7 @@ import pytest
 
 from onlooker.cluster.config import config_of, read_config
 from onlooker.core.errors import BadValue
+from onlooker.vision.scales import TRUST_RADII
 from onlooker.vision.sface import SFaceFeatures
 
 NORTH = {"cameras": {"door": "rtsp://10.0.0.5/1", "yard": {"source": 0, "node": "10.0.0.7"}}}
@@ -97,7 +98,8 @@ def test_the_same_thing_said_twice_is_agreement():
 
 
 @pytest.mark.parametrize(
-    ("said", "radius"), [(None, None), ("off", None), ("auto", 1.0), (0.8, 0.8), (0, 0.0)]
+    ("said", "radius"),
+    [(None, None), ("off", None), ("auto", TRUST_RADII["sface"]), (0.8, 0.8), (0, 0.0)],
 )
 def test_sites_carry_names_as_far_as_the_file_says(said, radius):
     table = {"sites": {"a": {}}} | ({} if said is None else {"trust_radius": said})
