@@ -19,8 +19,16 @@ from onlooker.core.similarity import Euclidean
 from onlooker.home.home import Home
 from onlooker.recognition.recognizer import SETTLED, FaceRecognizer
 from onlooker.simulation.scenarios import scenario
+from onlooker.vision.alignment import TEMPLATE
 from onlooker.vision.finder import FaceFinder, FinderParts
-from onlooker.vision.measuring import EVERY, RADIUS, change, small_face
+from onlooker.vision.measuring import (
+    EVERY,
+    RADIUS,
+    SETTLED_RADIUS,
+    change,
+    small_aligned_face,
+    small_face,
+)
 from onlooker.vision.scales import DEFAULT_SCALES
 from onlooker.vision.types import FaceBox, Frame, Refusal
 from onlooker.web.frames import TRACKS, LiveRecognizer
@@ -138,6 +146,38 @@ def test_a_face_that_changes_little_by_little_is_measured_before_it_is_another()
         rig.scene.boxes[id(pixels)] = pixels, [box]
         measured.append(rig.recognizer.see(Frame("door", index, 0.0, pixels))[0].measured)
     assert 2 <= sum(measured) < steps
+
+
+@pytest.mark.parametrize(("faces", "measured"), [(SETTLED - 1, True), (SETTLED, False)])
+def test_where_measured_faces_agree_on_a_name_only_a_larger_change_is_measured(faces, measured):
+    rig = Rig()
+    for look in range(faces):
+        assert rig.see(look, ("ana", look))[0].measured
+    before = rig.scene.frame(faces, ("ana", faces - 1)).pixels
+    other = rig.scene.frame(faces, ("ana", faces)).pixels
+    pixels, box = (0.59 * before + 0.41 * other).astype(np.uint8), FaceBox(30, 40, SIDE, SIDE)
+    rig.scene.boxes[id(pixels)] = pixels, [box]
+    assert RADIUS < change(small_face(before, box), small_face(pixels, box)) < SETTLED_RADIUS
+    assert rig.recognizer.see(Frame("door", faces, 0.0, pixels))[0].measured == measured
+    assert rig.see(faces + 1, ("ben", faces + 1))[0].measured  # somebody else differs by more
+
+
+def test_a_head_that_tilts_and_comes_nearer_is_nothing_new():
+    """The aligned face is compared, not the box."""
+    face = np.clip(128 + 2 * texture(7), 0, 255).astype(np.uint8)
+    picture = cv2.copyMakeBorder(face, 60, 60, 60, 60, cv2.BORDER_REFLECT)
+    pixels, center = np.repeat(picture[:, :, None], 3, axis=2), (90, 90)
+    landmarks = TEMPLATE * SIDE / 112 + 60
+    turn = cv2.getRotationMatrix2D(center, 20, 1.3)
+    moved = cv2.warpAffine(pixels, turn, (180, 180))
+    there = landmarks @ turn[:, :2].T + turn[:, 2]
+    looks = [
+        small_aligned_face(
+            picture, FaceBox(60, 60, SIDE, SIDE, 1.0, tuple(map(tuple, points.tolist())))
+        )
+        for picture, points in ((pixels, landmarks), (moved, there))
+    ]
+    assert change(*looks) < RADIUS / 2
 
 
 def test_tracks_are_measured_independently():
@@ -379,7 +419,7 @@ def test_names_of_simulated_people_are_those_with_every_face_embedded():
         if truth.person not in taught:
             taught.add(truth.person)
             box = finder.detect(frame.pixels)[0]
-            looks[truth.person] = small_face(frame.pixels, box)
+            looks[truth.person] = small_aligned_face(frame.pixels, box)
             for recognizer in both:
                 recognizer.teach(frame.pixels, box, truth.person)
             continue

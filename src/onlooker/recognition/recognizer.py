@@ -26,7 +26,8 @@ from onlooker.vision.types import FaceBox, Frame, MeasuredFace, Pixels, Sighting
 VOTES = 15
 """Latest sightings of a track that vote on its name."""
 SETTLED = 5
-"""Votes after which a track may be left without a name. The first faces of somebody who comes are
+"""Votes after which a track may be left without a name, and measured faces in a row with the same
+name after which only a larger change is measured. The first faces of somebody who comes are
 often blurred, and a track that such a face left nameless would stay so until it looks different: on
 the first frames of five webcams, with SFace, that cost 0.9 points of recall."""
 NAMED_TRACKS = 1000
@@ -92,6 +93,8 @@ class _TrackNames:
     measured last."""
     answer: Prediction | None = None
     """What the learner said of the face that was measured last."""
+    agreed: int = 0
+    """Faces in a row, up to this one, that were measured and given its name."""
     announced: str | None = None
     """So that the home records each name of a track once."""
     card: int | None = None
@@ -101,9 +104,12 @@ class _TrackNames:
     alone: Vector | None = None
     """The face before, if it belongs to no card although others have one."""
 
-    def vote(self, answer: Prediction | None) -> str | None:
+    def vote(self, answer: Prediction | None, *, measured: bool) -> str | None:
         """The track's name after one more answer; a refused face has none, and does not vote."""
         if answer is not None:
+            if measured:
+                same = self.answer is not None and self.answer.label == answer.label
+                self.agreed = 0 if answer.label is None else self.agreed * same + 1
             self.votes.append(answer.label)
             self.answer = answer
         return majority(self.votes)
@@ -172,7 +178,8 @@ class FaceRecognizer:
         found = []
         for track, face, (prediction, vertex, card) in zip(tracks, faces, answers, strict=True):
             names = self._names_of(frame.camera, track)
-            name = names.vote(prediction)
+            name = names.vote(prediction, measured=face.measured)
+            track.settled = names.agreed >= SETTLED
             if names.unsettled(name):
                 track.look = None  # so that its next face is measured
             where = frame.camera, frame.index, frame.time, track.number, face.box
@@ -189,7 +196,7 @@ class FaceRecognizer:
         self._tracker.forget_looks()
         for names in self._names.values():
             names.votes.clear()
-            names.answer = None
+            names.answer, names.agreed = None, 0
 
     def forget(self, name: str) -> None:
         """Remember of no track that it was announced by this name."""

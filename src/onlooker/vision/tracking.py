@@ -57,6 +57,8 @@ class Track:
     """Frames since then that were looked at and did not show it."""
     look: LastLook | None = None
     """None: its next face is measured, whatever it looks like (`vision/measuring.py`)."""
+    settled: bool = False
+    """Whether its name is settled, so that only a larger change is worth measuring."""
     continues: int | None = None
     """The track that was lost here shortly before it began, which was likely the same person."""
 

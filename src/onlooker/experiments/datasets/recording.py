@@ -26,7 +26,7 @@ from onlooker.experiments.datasets.manifest import COLUMNS, MANIFEST, read_datas
 from onlooker.recognition.pipeline import deferred_signals
 from onlooker.vision.detector import Detector
 from onlooker.vision.finder import Judge
-from onlooker.vision.measuring import change, small_face
+from onlooker.vision.measuring import SIDES, change, small_face
 from onlooker.vision.tracking import Tracker
 from onlooker.vision.types import FaceBox, Frame, Pixels
 
@@ -235,7 +235,7 @@ class Recorder:
         for track, box in zip(tracks, boxes, strict=True):
             if (known := self._known.get(track)) is not None:
                 face = small_face(pixels, box)
-                if change(known.face, face) > CHANGED:
+                if change(known.face, face, SIDES) > CHANGED:
                     del self._known[track]
                 known.face = face
 
