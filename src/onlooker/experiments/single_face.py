@@ -245,4 +245,4 @@ def _draw_roc(axes: Axes, points: Sequence[RatePoint], fixed: float) -> None:
     axes.axvline(smallest, color=GREY, lw=0.7, ls=":")
     axes.axvline(RATES[-1], color=GREY, lw=0.7)
     axes.set_xlim(min(smallest / 3, RATES[-1] / 2), 1.2)
-    axes.set_ylim(-0.02, 1.02)
+    axes.set_ylim(-0.02, 1.06)  # rings at 1 are not cut
