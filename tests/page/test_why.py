@@ -90,3 +90,33 @@ def test_a_face_of_long_ago_says_so(own, visit):
 def gone(url):
     """The same request for a track that does not exist."""
     return f"{url.rsplit('/', 2)[0]}/99999/why"
+
+
+def test_all_faces_that_came_to_a_name_together_go_with_one_click(own, visit):
+    tab = visit(own)
+    page = tab.open()
+    open_person(tab, "Anastasia")
+    learned = page.locator("[data-faces=learned] .face-button")
+    expect(learned.first).to_be_visible()
+    before = known_faces(tab)
+    labeled = tab.fetched("/people")
+    groups = {
+        one[0]: tab.fetched(f"/faces/{one[0]}/group")["vertices"]
+        for one in before
+        if one[1] == "Anastasia"
+    }
+    vertex = max(groups, key=lambda each: len(groups[each]))
+    assert len(groups[vertex]) > 1, "no two faces hang together"
+    learned.locator(f"xpath=self::*[.//img[contains(@src, '/{vertex}/')]]").first.click()
+    dialog = page.get_by_role("dialog", name="Why Anastasia?")
+    dialog.locator("summary").click()
+    dialog.get_by_role("button", name=f"None of these {len(groups[vertex])} is Anastasia").click()
+    expect(page.locator(".toast")).to_contain_text("removed")
+    keep_message(page)
+    gone = {one[0] for one in before} - {one[0] for one in known_faces(tab)}
+    assert set(groups[vertex]) <= gone
+    after = tab.fetched("/people")
+    assert [one["labeled"] for one in after] == [one["labeled"] for one in labeled]
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".toast")).to_contain_text("Undone")
+    eventually(lambda: known_faces(tab) == before)

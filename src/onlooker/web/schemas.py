@@ -265,10 +265,28 @@ class NameShare(Schema):
     share: float
 
 
+class ChainStep(Schema):
+    """A step of a chain and how similar its two faces are; start is null for the face itself."""
+
+    start: int | None
+    end: int
+    similarity: float
+
+
+class CommonVertex(Schema):
+    """The vertex that most of the walks pass, and which share of them."""
+
+    vertex: int
+    share: float
+
+
 class ExplanationRow(Schema):
     """Where the random walk from a face ends; scores and sink add up to 1.
 
     candidate: whom a face without a name may be, too far from every labeled face to be named so.
+    support: labeled, direct (linked to a labeled face) or inferred (only by way of others). hops
+    and weakest_link are of the most probable chain to a labeled face of the name or candidate,
+    bridge is the vertex that most of the walks to it pass.
     """
 
     name: str | None
@@ -277,13 +295,17 @@ class ExplanationRow(Schema):
     alternatives: list[NameShare]
     sink: float
     endings: list[EndingRow]
+    support: Literal["labeled", "direct", "inferred"] | None
+    hops: int | None
+    weakest_link: ChainStep | None
+    bridge: CommonVertex | None
 
     @classmethod
     def of(
         cls, why: Explanation, names: Mapping[int, str | None], pictured: Set[int]
     ) -> "ExplanationRow":
         """From the learner's explanation."""
-        prediction = why.prediction
+        prediction, link, bridge = why.prediction, why.weakest_link, why.bridge
         ranked = sorted(prediction.scores.items(), key=lambda pair: -pair[1])
         return cls(
             name=prediction.label,
@@ -292,6 +314,10 @@ class ExplanationRow(Schema):
             alternatives=[NameShare(name=name, share=share) for name, share in ranked],
             sink=prediction.sink,
             endings=[EndingRow.of(ending, names, pictured) for ending in why.endings],
+            support=prediction.support,
+            hops=why.hops,
+            weakest_link=None if link is None else ChainStep.model_validate(link),
+            bridge=None if bridge is None else CommonVertex.model_validate(bridge),
         )
 
 

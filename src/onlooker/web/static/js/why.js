@@ -14,6 +14,7 @@ const CHAINS = 2;
 const LINKS = 5;
 const HARDLY = 0.005;
 const BARS = 6;
+const GROUP = 24;
 const times = (share) => S.face.ofHundred(Math.round(100 * share));
 
 /** Explain the name of a face that is on the screen now. */
@@ -33,7 +34,8 @@ function openWhy(subject) {
     try {
       const why = await get(subject.path, { signal: dialog.signal });
       setText(dialog.heading, why.name === null ? S.why.titleNobody : S.why.title(why.name));
-      dialog.content.replaceChildren(top(subject, why), shares(why), chains(subject, why), actions(subject, why, dialog));
+      const group = why.name === null ? [] : await groupOf(subject, dialog.signal);
+      dialog.content.replaceChildren(top(subject, why), shares(why), chains(subject, why), actions(subject, why, group, dialog));
     } catch (error) {
       if (error.name === "AbortError") return;
       if (error instanceof Refused) setText(dialog.heading, S.why.titleNobody);
@@ -50,7 +52,30 @@ function top(subject, why) {
     "div",
     { class: "why-top" },
     face(subject.picture, S.why.face, { class: "why-face", loading: "eager" }),
-    h("div", {}, h("p", { class: "why-words" }, why.candidate ? `${S.face.describeMaybe(why.candidate)} ${said}` : said), h("p", { class: "quiet small" }, S.why.method)),
+    h("div", {}, h("p", { class: "why-words" }, why.candidate ? `${S.face.describeMaybe(why.candidate)} ${said}` : said), support(subject, why), h("p", { class: "quiet small" }, S.why.method)),
+  );
+}
+
+/** The faces that came to the name with this one; none where it is gone by now. */
+async function groupOf(subject, signal) {
+  try {
+    return (await get(`${subject.base}/group`, { signal })).vertices;
+  } catch (error) {
+    if (error instanceof Refused) return [];
+    throw error;
+  }
+}
+
+/** How far the nearest labeled face is, and the weakest step on the way, with both faces. */
+function support(subject, why) {
+  const link = why.weakest_link;
+  if (!link || why.hops < 2) return null;
+  const ends = [link.start === null ? subject.picture : pictureOf.vertex(link.start), pictureOf.vertex(link.end)];
+  return h(
+    "div",
+    { class: "why-weakest" },
+    h("p", { class: "small" }, S.why.steps(why.hops, why.name ?? why.candidate) + S.why.weakest),
+    h("p", { class: "why-pair" }, ends.map((source) => face(source, ""))),
   );
 }
 
@@ -114,7 +139,7 @@ function step(link, last, name) {
 
 const figure = (source, there) => (there ? face(source, "") : h("span", { class: "no-face" }, S.people.noPicture));
 
-function actions(subject, why, dialog) {
+function actions(subject, why, group, dialog) {
   const naming = nameForm({
     label: S.why.thisIs,
     yes: S.why.save,
@@ -148,5 +173,17 @@ function actions(subject, why, dialog) {
     choice(S.why.not(who), S.why.notHint, "not", "not", { name: who }, () => S.why.notSaved(who)),
     choice(S.why.nobody, S.why.nobodyHint, "nobody", "nobody", undefined, () => S.why.nobodySaved),
   ];
-  return h("div", { class: "why-actions" }, naming.form, h("div", { class: "why-wrong" }, choices, errorText));
+  const all = () => choice(S.why.group(group.length, who), S.why.groupHint, "wrongGroup", "wrong?group=true", undefined, ({ dropped }) => S.why.dropped(dropped.length));
+  const together = learned && group.length > 1 ? groupPart(group, all) : null;
+  return h("div", { class: "why-actions" }, naming.form, h("div", { class: "why-wrong" }, choices, errorText), together);
+}
+
+/** The faces of a group and what can be done with them, shown when it is opened. */
+function groupPart(group, all) {
+  const part = h("details", { class: "why-group", data: { group: group.length } }, h("summary", { class: "small" }, S.why.groupShow(group.length)));
+  part.addEventListener("toggle", () => {
+    const faces = group.slice(0, GROUP).map((vertex) => face(pictureOf.vertex(vertex), ""));
+    part.append(h("div", { class: "why-group-faces" }, faces), all());
+  }, { once: true });
+  return part;
 }
