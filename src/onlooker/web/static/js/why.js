@@ -35,7 +35,7 @@ function openWhy(subject) {
       const why = await get(subject.path, { signal: dialog.signal });
       setText(dialog.heading, why.name === null ? S.why.titleNobody : S.why.title(why.name));
       const group = why.name === null ? [] : await groupOf(subject, dialog.signal);
-      dialog.content.replaceChildren(top(subject, why), shares(why), chains(subject, why), actions(subject, why, group, dialog));
+      dialog.content.replaceChildren(top(subject, why), shares(why), chains(subject, why), ...actions(subject, why, group, dialog));
     } catch (error) {
       if (error.name === "AbortError") return;
       if (error instanceof Refused) setText(dialog.heading, S.why.titleNobody);
@@ -139,6 +139,7 @@ function step(link, last, name) {
 
 const figure = (source, there) => (there ? face(source, "") : h("span", { class: "no-face" }, S.people.noPicture));
 
+/** What can be said: about all that came to the name together, and about this face. */
 function actions(subject, why, group, dialog) {
   const naming = nameForm({
     label: S.why.thisIs,
@@ -151,7 +152,7 @@ function actions(subject, why, group, dialog) {
     },
   });
   const who = why.name ?? why.candidate;
-  if (!who) return h("div", { class: "why-actions" }, naming.form);
+  if (!who) return [h("div", { class: "why-actions" }, naming.form)];
   const errorText = h("p", { class: "error", role: "alert" });
   function choice(text, hint, key, path, body, words) {
     const act = button(text, async () => {
@@ -174,13 +175,13 @@ function actions(subject, why, group, dialog) {
     choice(S.why.nobody, S.why.nobodyHint, "nobody", "nobody", undefined, () => S.why.nobodySaved),
   ];
   const all = () => choice(S.why.group(group.length, who), S.why.groupHint, "wrongGroup", "wrong?group=true", undefined, ({ dropped }) => S.why.dropped(dropped.length));
-  const together = learned && group.length > 1 ? groupPart(group, all) : null;
-  return h("div", { class: "why-actions" }, naming.form, h("div", { class: "why-wrong" }, choices, errorText), together);
+  const together = learned && group.length > 1 ? [groupPart(group, all)] : [];
+  return [...together, h("div", { class: "why-actions" }, naming.form, h("div", { class: "why-wrong" }, choices, errorText))];
 }
 
 /** The faces of a group and what can be done with them, shown when it is opened. */
 function groupPart(group, all) {
-  const part = h("details", { class: "why-group", data: { group: group.length } }, h("summary", { class: "small" }, S.why.groupShow(group.length)));
+  const part = h("details", { class: "why-part why-group", data: { group: group.length } }, h("summary", { class: "small" }, S.why.groupShow(group.length)));
   part.addEventListener("toggle", () => {
     const faces = group.slice(0, GROUP).map((vertex) => face(pictureOf.vertex(vertex), ""));
     part.append(h("div", { class: "why-group-faces" }, faces), all());
