@@ -85,6 +85,8 @@ class PriceRow:
     """Over all people and cameras."""
     refusals: int
     """Questions that were answered with no."""
+    about_vertices: int
+    """Questions about a vertex within the radius, not about a face beyond it."""
 
 
 class WithheldFace(NamedTuple):
@@ -103,6 +105,7 @@ class QuestionedLearner:
     ) -> None:
         self.learner, self.policy, self.most = learner, policy, most
         self.confirmations, self.refusals = Counter[str](), 0
+        self.about_vertices = 0
         self._withheld: list[WithheldFace] = []
         self._people: dict[int, str | None] = {}
         """Whose face each vertex is."""
@@ -165,6 +168,7 @@ class QuestionedLearner:
             return allowed[-1]
         if question.row is not None:
             return allowed[question.row]._replace(candidate=name)
+        self.about_vertices += 1
         vertices = self.learner.vertices()
         place = vertices.ids.tolist().index(question.vertex)
         person = self._people.get(int(vertices.ids[place]))
@@ -230,6 +234,7 @@ def price_of(job: PriceJob) -> list[PriceRow]:
             mean_recall=mean_over_people(steps, given, camera), recall=score.recall,
             precision=score.precision, strangers_named=score.strangers_named, frames=score.frames,
             confirmations=model.confirmations.total(), refusals=model.refusals,
+            about_vertices=model.about_vertices,
         )
         for camera, score in scores_by_camera(steps, given).items()
     ]  # fmt: skip
@@ -261,7 +266,7 @@ def price_table(rows: Sequence[PriceRow]) -> tuple[tuple[str, ...], list[tuple[s
     """Means over the seeds, of each set and camera; strangers and answers are sums."""
     header = (
         "set", "camera", "question", "cutoff", "confirmed at most", "mean over people", "recall",
-        "precision", "strangers named", "frames", "yes", "no",
+        "precision", "strangers named", "frames", "yes", "no", "about vertices",
     )  # fmt: skip
     groups: dict[tuple[str, str, str, float, int], list[PriceRow]] = {}
     for (name, camera), some in _scenes(rows).items():
@@ -280,6 +285,7 @@ def price_table(rows: Sequence[PriceRow]) -> tuple[tuple[str, ...], list[tuple[s
             str(sum(row.frames for row in group)),
             str(sum(row.confirmations for row in group)),
             str(sum(row.refusals for row in group)),
+            str(sum(row.about_vertices for row in group)),
         )
         for (name, camera, policy, cutoff, most), group in groups.items()
     ]
