@@ -24,7 +24,7 @@ from onlooker.core.checks import (
     is_number,
     slots_where,
 )
-from onlooker.core.errors import BadValue, Incompatible, LabelConflict, NotFound
+from onlooker.core.errors import BadName, BadValue, Incompatible, LabelConflict, NotFound
 from onlooker.core.graph import (
     NO_NEIGHBOURS,
     NOBODY,
@@ -280,8 +280,10 @@ class OnlineHarmonicLearner:
         >>> print(learner.predict([1.1]).label, learner.predict([0.1]).label)
         None ana
         """
-        if (name is not None) + (not_name is not None) + bool(nobody) != 1:
-            raise BadValue(
+        given = (name is not None) + (not_name is not None) + bool(nobody)
+        if given != 1:
+            kind = BadName if given == 0 else BadValue
+            raise kind(
                 "give a name, or not_name, or nobody=True, one of the three; "
                 f"got {name!r}, not_name {not_name!r}, nobody {nobody!r}"
             )
