@@ -58,6 +58,16 @@ def test_a_person_is_renamed_and_that_is_undone(own, visit):
     assert "Ottilie" not in names(tab)
 
 
+def test_a_click_on_rename_is_not_lost_while_the_person_is_still_loading(own, visit):
+    """The line of counts came with the faces and moved the buttons: a click in between missed."""
+    tab = visit(own)
+    page = tab.open()
+    page.route("**/faces?person=*", lambda route: route.abort())
+    open_person(tab, KNOWN)
+    expect(page.locator(".lead", has_text="labeled")).to_be_visible()
+    page.unroute("**/faces?person=*")
+
+
 def test_two_people_become_one_and_that_is_undone(own, visit):
     tab = visit(own)
     page = tab.open()

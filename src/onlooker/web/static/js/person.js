@@ -41,6 +41,8 @@ function fillPage(page, { open, id, back, head, person }) {
     button(S.people.forget, () => forget(person).catch(showError), { class: "danger" }),
   ];
   const counts = h("p", { class: "lead" });
+  const showCounts = () => setText(counts, `${S.people.counts(person.labeled, person.learned)} · ${S.people.seen(person.examples)}`);
+  showCounts(); // at once: a line that appears later moves the buttons away from under a click
   const full = heading(person.name, "", ...tools);
   full.firstChild.append(counts);
   const reading = head.contains(document.activeElement);
@@ -59,7 +61,7 @@ function fillPage(page, { open, id, back, head, person }) {
     person = (await get("/people", { signal })).find((one) => one.id === id);
     if (!person) return gone();
     const faces = await get(`/faces?person=${id}`, { signal });
-    setText(counts, `${S.people.counts(person.labeled, person.learned)} · ${S.people.seen(person.examples)}`);
+    showCounts();
     labeled.show(faces.filter((one) => one.kind === "labeled"));
     learned.show(faces.filter((one) => one.kind === "learned").sort((one, other) => other.examples - one.examples));
   }), signal);
