@@ -26,17 +26,6 @@ from onlooker import OnlineHarmonicLearner
 Row = dict[str, Any]
 
 
-def with_radius(learner: OnlineHarmonicLearner, radius: float) -> OnlineHarmonicLearner:
-    """The same learner with a trust radius."""
-    settings = {
-        "sink": learner.sink,
-        "max_vertices": learner.max_vertices,
-        "quantizer": learner.quantizer,
-        "trust_radius": radius,
-    }
-    return OnlineHarmonicLearner(learner.kernel, **settings).restored(learner.state())
-
-
 def accepted_step(learner: OnlineHarmonicLearner, x: Vectors) -> float | None:
     """How long one observe took; None for an outlier, which is cheap."""
     named: list[str | None] = []
@@ -48,8 +37,8 @@ def measure(vertices: int, length: int, graph: str, steps: int) -> Row:
     """One row: medians of accepted steps, and their ratios."""
     crowd = Crowd(length, together=graph == "single")
     plain = steady_learner(crowd, vertices)
-    radius = with_radius(plain, 1e6)
-    negative = with_radius(plain, 1e6)
+    empty, state = plain.empty_copy(trust_radius=1e6), plain.state()
+    radius, negative = empty.restored(state), empty.restored(state)
     (face, name), *_ = crowd.faces(1, start=5 * 10**6)
     other = next(each for each in negative.names if each != name)
     negative.teach(face, not_name=other if graph == "single" else name)

@@ -250,12 +250,15 @@ def test_negatives_elsewhere_change_no_answer(taught, seen, far):
         )
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_the_best_question_is_that_of_the_oracle(seed):
-    rng = np.random.default_rng(seed)
-    radius = [None, 1.3, 2.0][seed % 3]
+def watched_pair(rng, trust_radius=None):
+    """A learner and its model that know two people and have watched the space between them."""
     learner, model = pair_of_learners(
-        sigma=0.4, epsilon=1e-4, gamma=1e-3, n_g=8, quantizer="closest", trust_radius=radius
+        sigma=0.4,
+        epsilon=1e-4,
+        gamma=1e-3,
+        n_g=8,
+        quantizer="closest",
+        trust_radius=trust_radius,
     )
     for name, x in (("ana", 0.0), ("ben", 5.0)):
         learner.teach([x, 0.0], name)
@@ -263,6 +266,14 @@ def test_the_best_question_is_that_of_the_oracle(seed):
     for x in rng.uniform([-1, -1], [6, 1], (25, 2)):
         learner.observe(x)
         model.observe(x)
+    return learner, model
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_best_question_is_that_of_the_oracle(seed):
+    rng = np.random.default_rng(seed)
+    radius = [None, 1.3, 2.0][seed % 3]
+    learner, model = watched_pair(rng, radius)
     withheld = rng.uniform([-1, -2], [6, 2], (5, 2))
     masses = rng.integers(1, 9, 5).tolist()
     question = learner.question(withheld, masses)
@@ -323,15 +334,7 @@ def test_an_explanation_says_how_far_the_label_is_and_what_hangs_by_what():
 def test_the_bridge_is_that_of_the_oracle(seed):
     """The share of the walks to a name that pass a vertex: what is lost where it ends them."""
     rng = np.random.default_rng(seed)
-    learner, model = pair_of_learners(
-        sigma=0.4, epsilon=1e-4, gamma=1e-3, n_g=8, quantizer="closest"
-    )
-    for name, x in (("ana", 0.0), ("ben", 5.0)):
-        learner.teach([x, 0.0], name)
-        model.teach([x, 0.0], name)
-    for x in rng.uniform([-1, -1], [6, 1], (25, 2)):
-        learner.observe(x)
-        model.observe(x)
+    learner, model = watched_pair(rng)
     x = rng.uniform([-1, -1], [6, 1])
     found = learner.explain(x)
     if found.prediction.label is None:

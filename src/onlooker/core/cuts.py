@@ -10,13 +10,10 @@ Examples that were merged are linked to each other with similarity 1.
 """
 
 import numpy as np
-import scipy.linalg
 
 from onlooker.core.checks import Slots
 from onlooker.core.graph import Graph
-
-LEAST_SINK = 1e-12
-"""Without a sink, the system of a part that reaches no label would be singular."""
+from onlooker.core.harmonic import LEAST_SINK, green_function
 
 
 def beyond_narrowest_link(graph: Graph, slot: int, sink: float) -> Slots:
@@ -27,12 +24,8 @@ def beyond_narrowest_link(graph: Graph, slot: int, sink: float) -> Slots:
     labels = graph.multiplicity[graph.rows + graph.columns].astype(np.float64)
     exits = graph.to_labels[np.ix_(members, graph.columns)] * labels * v[:, None]
     to_labels = exits.sum(axis=1)
-    diagonal = links.sum(axis=1) + to_labels + max(sink, LEAST_SINK) * v
-    scale = diagonal**-0.5
-    system = np.eye(len(v)) - links * scale * scale[:, None]
-    source = (members == slot).astype(np.float64)
-    z = scipy.linalg.solve(system, scale * source, assume_a="pos") * scale
-    z[members == slot] = np.inf
+    green = green_function(links, to_labels + max(sink, LEAST_SINK) * v)
+    z = np.where(members == slot, np.inf, green[:, members == slot][:, 0])
     order = np.lexsort([graph.ids[members], -z])
     # Of the first k: all links of theirs, and those that stay among them.
     volumes = np.cumsum((links.sum(axis=1) + to_labels + v * (v - 1))[order])

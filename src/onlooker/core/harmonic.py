@@ -36,6 +36,9 @@ Floats = NDArray[np.float64]
 Weights = Any
 """A numpy array, or an array or matrix of scipy.sparse."""
 
+LEAST_SINK = 1e-12
+"""In place of a sink of 0, with which the system of a part that reaches no label is singular."""
+
 LOST_MASS = 1e-10
 """A solution is trusted if no vertex has lost more of its walks than this."""
 
@@ -177,6 +180,17 @@ def eliminate(weights: ArrayLike, leaks: ArrayLike, ends: ArrayLike) -> Floats:
     for k in reversed(range(n)):
         absorbed[k] = (absorbed[k] + rates[k, k + 1 :] @ absorbed[k + 1 :]) / leaving[k]
     return absorbed
+
+
+def green_function(weights: Floats, leaks: Floats) -> Floats:
+    """G = (L + S)^-1, dense: a walk from i passes j with probability G_ij / G_jj.
+
+    For explanations, where a few digits are enough. Every part must leak: see LEAST_SINK.
+    """
+    diagonal = weights.sum(axis=1) + leaks
+    scale = diagonal**-0.5  # multiplicities may differ by many orders of magnitude
+    system = np.eye(len(leaks)) - weights * scale * scale[:, None]
+    return np.asarray(scipy.linalg.inv(system, check_finite=False) * scale * scale[:, None])
 
 
 def _absorption(W: Weights, leaks: Floats, ends: Floats) -> Floats:

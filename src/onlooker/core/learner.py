@@ -486,9 +486,19 @@ class OnlineHarmonicLearner:
         """Everything it has learned, as arrays; nothing is solved."""
         return state_of(self._graph, list(self._names), self._radius)
 
+    def empty_copy(self, **settings: Any) -> Self:
+        """A learner that has learned nothing, with the same settings but for those given.
+
+        >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5), min_score=0.1)
+        >>> wide = learner.empty_copy(max_vertices=9)
+        >>> wide.max_vertices, wide.min_score
+        (9, 0.1)
+        """
+        return type(self)(**{**self._settings(), **settings})
+
     def restored(self, state: State) -> Self:
         """A new learner with the same settings that has learned exactly that state."""
-        learner = type(self)(**self._settings())
+        learner = self.empty_copy()
         learner._graph = graph_of(state, self.kernel, self.max_vertices)
         learner._names, learner._radius = list(state.names), state.radius
         return learner

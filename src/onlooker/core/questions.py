@@ -14,17 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from onlooker.core.checks import Floats, Rows, Slots, slots_where
 from onlooker.core.graph import FREE, Graph
+from onlooker.core.harmonic import LEAST_SINK, green_function
 from onlooker.core.records import Question
 
 LEAST_GAIN = 0.5
 """Half an example: where no label would settle more, there is nothing to ask."""
-LEAST_SINK = 1e-12
-"""Without a sink, the system of a part that reaches no label would be singular."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +91,7 @@ def _solved(graph: Graph, inner: Slots, labels: int, sink: float) -> tuple[Float
     weights = graph.weights[np.ix_(inner, inner)] * v * v[:, None]
     mass = graph.multiplicity[graph.rows + graph.columns]
     exits = graph.to_labels[np.ix_(inner, graph.columns)] * mass * v[:, None]
-    system = -weights
-    diagonal = weights.sum(axis=1) + exits.sum(axis=1) + max(sink, LEAST_SINK) * v
-    np.einsum("ii->i", system)[:] = diagonal
-    scale = diagonal**-0.5  # multiplicities may differ by many orders of magnitude
-    inverse = scipy.linalg.inv(system * scale * scale[:, None], check_finite=False)
-    green = inverse * scale * scale[:, None]
+    green = green_function(weights, exits.sum(axis=1) + max(sink, LEAST_SINK) * v)
     named = graph.column_labels[:, None] == np.arange(max(1, labels))
     scores = np.clip(green @ (exits @ named), 0.0, 1.0)
     return np.clip(green / np.diagonal(green), 0.0, 1.0), scores

@@ -15,7 +15,7 @@ from onlooker.core.checks import Rows, as_vector
 from onlooker.core.errors import BadValue, Incompatible
 from onlooker.core.graph import UNLABELED
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.core.quantizer import ClosestPair, Quantizer
+from onlooker.core.quantizer import ClosestPair
 from onlooker.core.records import State
 
 REFUSED = 500
@@ -53,7 +53,7 @@ def union(parts: Iterable[UnionSummary], *, max_vertices: int | None = None) -> 
         raise BadValue("there is nothing to unite: give at least one part")
     learners = [part.learner for part in some]
     budget = sum(each.max_vertices for each in learners) if max_vertices is None else max_vertices
-    united = _like(learners[0], budget)
+    united = learners[0].empty_copy(max_vertices=budget)
     waiting = [x for part in some for x in part.refused]
     everything = _merged(learners, more=len(waiting))
     refused = _observe_again(everything, waiting)
@@ -66,21 +66,6 @@ def union(parts: Iterable[UnionSummary], *, max_vertices: int | None = None) -> 
     return UnionSummary(united, tuple(sorted(refused, key=_order)))
 
 
-def _like(
-    learner: OnlineHarmonicLearner, max_vertices: int, quantizer: Quantizer | None = None
-) -> OnlineHarmonicLearner:
-    """An empty learner with the same settings but for these."""
-    return OnlineHarmonicLearner(
-        learner.kernel,
-        sink=learner.sink,
-        max_vertices=max_vertices,
-        quantizer=quantizer or learner.quantizer,
-        min_score=learner.min_score,
-        features=learner.features,
-        trust_radius=learner.trust_radius,
-    )
-
-
 def _merged(learners: Sequence[OnlineHarmonicLearner], *, more: int) -> OnlineHarmonicLearner:
     """Every vertex of every part, and a budget for that many more, so that nothing shrinks."""
     first = learners[0]
@@ -89,7 +74,8 @@ def _merged(learners: Sequence[OnlineHarmonicLearner], *, more: int) -> OnlineHa
             here, there = getattr(first, what), getattr(other, what)
             if here != there:
                 raise Incompatible(f"cannot unite: {what} {here!r} here, {there!r} there")
-    whole = _like(first, sum(map(len, learners)) + more + 1, ClosestPair())
+    room = sum(map(len, learners)) + more + 1
+    whole = first.empty_copy(max_vertices=room, quantizer=ClosestPair())
     for learner in sorted(learners, key=_widest_first):
         whole.merge(learner)
     return whole

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from onlooker.core.checks import Floats, Slots, slots_where
 from onlooker.core.graph import FREE, NOBODY, UNLABELED, Graph, Neighbours
-from onlooker.core.harmonic import eliminate, harmonic_solution
+from onlooker.core.harmonic import eliminate, green_function, harmonic_solution
 from onlooker.core.records import Bridge, Link, Step
 from onlooker.core.solver import Walk, compressed
 
@@ -144,24 +144,14 @@ def bridge(graph: Graph, local: LocalWalk, label: int) -> Bridge | None:
     exits = np.vstack([walk.to_labels, walk.start_to_labels]) * v[:, None]
     leaks = exits.sum(axis=1) + walk.sink * v
     own = exits[:, graph.column_labels == label].sum(axis=1)
-    # A column for each vertex: from where does a walk end at the label, from where pass the vertex.
     scores = eliminate(inside, leaks, own[:, None])[:, 0]
-    passes = _passing_probabilities(inside, leaks)
     if not scores[-1] > 0:
         return None
-    shares = np.minimum(passes * scores[:-1] / scores[-1], 1.0)
+    green = green_function(inside, leaks)
+    passes = green[-1, :-1] / np.diagonal(green)[:-1]
+    shares = np.clip(passes * scores[:-1] / scores[-1], 0.0, 1.0)
     best = int(np.lexsort([graph.ids[members], -np.round(shares, 12)])[0])
     return Bridge(int(graph.ids[members[best]]), float(shares[best]))
-
-
-def _passing_probabilities(inside: Floats, leaks: Floats) -> Floats:
-    """With which probability a walk from the last vertex passes each of the others: G_xj / G_jj."""
-    system = -inside
-    diagonal = inside.sum(axis=1) + leaks
-    np.einsum("ii->i", system)[:] = diagonal
-    scale = diagonal**-0.5
-    green = np.linalg.inv(system * scale * scale[:, None]) * scale * scale[:, None]
-    return np.asarray(np.clip(green[-1, :-1] / np.diagonal(green)[:-1], 0.0, 1.0))
 
 
 def step(graph: Graph, slot: int) -> Step:

@@ -182,14 +182,4 @@ def _hidden_person(
 
 def _copy(learner: OnlineHarmonicLearner) -> OnlineHarmonicLearner:
     """The same knowledge with room for one vertex more, so that hiding a label merges nothing."""
-    state = learner.state()
-    wide = OnlineHarmonicLearner(
-        learner.kernel,
-        sink=learner.sink,
-        max_vertices=learner.max_vertices + 1,
-        quantizer=learner.quantizer,
-        min_score=learner.min_score,
-        features=learner.features,
-        trust_radius=learner.trust_radius,
-    )
-    return wide.restored(state)
+    return learner.empty_copy(max_vertices=learner.max_vertices + 1).restored(learner.state())
