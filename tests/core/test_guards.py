@@ -243,11 +243,10 @@ def test_negatives_elsewhere_change_no_answer(taught, seen, far):
         guarded.teach([-far], nobody=True)
     for x in seen:
         expected, found = plain.observe([x]), guarded.observe([x])
-        assert (found.label, found.scores, found.sink) == (
-            expected.label,
-            expected.scores,
-            expected.sink,
-        )
+        assert found.label == expected.label
+        # One column more is one term more in a sum, and 0: the last digit may differ.
+        assert found.scores == pytest.approx(expected.scores, abs=1e-12)
+        assert found.sink == pytest.approx(expected.sink, abs=1e-12)
 
 
 def watched_pair(rng, trust_radius=None):
