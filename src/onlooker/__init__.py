@@ -1,6 +1,7 @@
 """Onlooker learns by watching: a few labels once, then the unlabeled stream alone."""
 
-from onlooker.core.errors import OnlookerError
+from onlooker.core.diagnosis import Diagnosis
+from onlooker.core.errors import OnlookerError, ParameterWarning
 from onlooker.core.harmonic import harmonic_solution
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.quantizer import ClosestPair, ClosestSafePair, Doubling
@@ -14,6 +15,7 @@ from onlooker.core.records import (
     Vertices,
 )
 from onlooker.core.similarity import Cosine, Euclidean, HeatKernel
+from onlooker.core.suggestion import Suggestion, suggest
 
 __version__ = "0.1.0"
 
@@ -22,6 +24,7 @@ __all__ = [
     "ClosestPair",
     "ClosestSafePair",
     "Cosine",
+    "Diagnosis",
     "Doubling",
     "Ending",
     "Euclidean",
@@ -29,9 +32,12 @@ __all__ = [
     "HeatKernel",
     "OnlineHarmonicLearner",
     "OnlookerError",
+    "ParameterWarning",
     "Prediction",
     "Receipt",
     "Step",
+    "Suggestion",
     "Vertices",
     "harmonic_solution",
+    "suggest",
 ]

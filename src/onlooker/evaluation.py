@@ -1,14 +1,18 @@
-"""Precision and recall per frame (Section 4.1), and the contamination of what was learned.
+"""Precision and recall per frame (Section 4.1), contamination, and accuracy on a stream of rows.
 
 The numbers of the paper count frames, not faces: a frame in which a recognizer gives two different
 names is wrong, whatever they are. Naming a stranger costs precision; a face that was not named, for
 whatever reason, costs recall.
 """
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
+import numpy as np
+
+from onlooker.core.checks import as_number
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Prediction
 
@@ -108,3 +112,107 @@ class Provenance:
             name = None if row is None else self._learner.predict(vertices.vectors[row]).label
             wrong += 0 if name is None else members.total() - members[name]
         return wrong / accepted
+
+
+class StreamClassifier(Protocol):
+    """A classifier with river's verbs."""
+
+    def predict_one(self, x: Any, /) -> Any:
+        """The label, or None."""
+
+    def learn_one(self, x: Any, y: Any, /) -> Any:
+        """Learn from an example; None for y means that it has no label."""
+
+
+@dataclass
+class StreamScore:
+    """Answers on a stream of rows, each given before its label was known.
+
+    >>> score = StreamScore(rows=10, labeled=2, right=8, covered=5, right_and_covered=5)
+    >>> score.accuracy, score.coverage, score.selective_accuracy
+    (0.8, 0.5, 1.0)
+    """
+
+    rows: int = 0
+    labeled: int = 0
+    """How many labels were given."""
+    right: int = 0
+    covered: int = 0
+    """Rows answered by what was learned, not by what stands in for nobody."""
+    right_and_covered: int = 0
+
+    @property
+    def accuracy(self) -> float:
+        """Over all rows; a row without an answer is wrong."""
+        return self.right / self.rows if self.rows else 0.0
+
+    @property
+    def coverage(self) -> float:
+        """The share of rows that were answered."""
+        return self.covered / self.rows if self.rows else 0.0
+
+    @property
+    def selective_accuracy(self) -> float | None:
+        """Over the covered rows only; None if there are none."""
+        return self.right_and_covered / self.covered if self.covered else None
+
+
+def prequential(
+    stream: Iterable[tuple[Any, Hashable]],
+    model: StreamClassifier,
+    *,
+    labeled: float = 0.01,
+    per_class: int = 0,
+    delay: int = 0,
+    unlabeled: bool = True,
+    seed: int = 0,
+) -> StreamScore:
+    """Predict each row, then learn it: a few with their labels, the others without.
+
+    labeled: the share of rows that get a label, drawn by the seed.
+    per_class: the first rows of each class that get one in any case.
+    delay: a label arrives after so many further rows; until then the row has none.
+    unlabeled: whether to hand over rows without a label; a supervised model wants only the others.
+
+    Every row is scored. Where the model has `predict_proba_one`, a row is covered if a probability
+    is above 0, so a label that stands in for nobody is not.
+
+    >>> from onlooker.compat.river import HarmonicClassifier
+    >>> walk = [({"x": 0.3 * step % 9 + 20 * (step % 2)}, step % 2) for step in range(400)]
+    >>> score = prequential(walk, HarmonicClassifier(bandwidth=0.3), labeled=0.02, per_class=1)
+    >>> score.rows, score.labeled, score.accuracy > 0.9
+    (400, 11, True)
+    """
+    as_number("labeled", labeled, least=0, below=1.0000001)
+    as_number("delay", delay, least=0, whole=True)
+    rng, score = np.random.default_rng(seed), StreamScore()
+    seen: Counter[Hashable] = Counter()
+    waiting: deque[tuple[int, Any, Hashable]] = deque()
+    probabilities = getattr(model, "predict_proba_one", None)
+
+    def teach(x: Any, y: Hashable) -> None:
+        score.labeled += 1
+        model.learn_one(x, y)
+
+    for step, (x, y) in enumerate(stream):
+        while waiting and waiting[0][0] <= step:
+            teach(*waiting.popleft()[1:])
+        answer = model.predict_one(x)
+        given = None if probabilities is None else probabilities(x)
+        reached = any(given.values()) if isinstance(given, Mapping) else answer is not None
+        score.rows += 1
+        score.right += answer == y
+        score.covered += reached
+        score.right_and_covered += reached and answer == y
+        seen[y] += 1
+        has_label = rng.random() < labeled or seen[y] <= per_class
+        if has_label and not delay:
+            teach(x, y)
+            continue
+        if has_label:
+            waiting.append((step + delay, x, y))
+        if unlabeled:
+            model.learn_one(x, None)
+    for _, x, y in waiting:
+        teach(x, y)
+    return score

@@ -9,10 +9,11 @@ import pytest
 
 pytest.importorskip("river")
 
-from river import checks, compose, datasets, evaluate, metrics, preprocessing
+from river import checks, compose, datasets, evaluate, metrics, neighbors, preprocessing
 
-from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
-from onlooker.compat.river import HarmonicClassifier
+from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError, suggest
+from onlooker.compat.river import Coverage, HarmonicClassifier, SelectiveAccuracy
+from onlooker.evaluation import prequential
 
 
 def every_check():
@@ -23,7 +24,7 @@ def every_check():
         for check in checks.yield_checks(model):
             times[check.__name__] += 1
             name = f"{check.__name__}-{times[check.__name__]}"
-            label = f"{name}-{params.get('quantizer', 'default')}"
+            label = f"{name}-{params.get('quantizer', params.get('abstain', 'default'))}"
             yield pytest.param(model, check, id=label)
 
 
@@ -34,7 +35,7 @@ def test_river_checks(model, check):
 
 
 def taught(**params):
-    model = HarmonicClassifier(bandwidth=0.3, **params)
+    model = HarmonicClassifier(**{"bandwidth": 0.3, "abstain": "none"} | params)
     model.learn_one({"x": 0.0}, "ana")
     model.learn_one({"x": 4.0}, "ben")
     return model
@@ -96,7 +97,7 @@ def test_the_same_as_the_learner():
             assert model.predict_proba_one(x) == pytest.approx(expected.scores)
             assert model.predict_one(x) == expected.label
         else:
-            assert model.predict_proba_one(x) == {}
+            assert not any(model.predict_proba_one(x).values())
         model.learn_one(x, name)
         learner.observe(row) if name is None else learner.teach(row, name)
     assert len(model.learner) == len(learner)
@@ -118,6 +119,7 @@ def test_features_that_appear_late_were_zero_before():
         x = {f: rng.normal() for f in rng.permutation(np.array(present, dtype=object))}
         full = dict.fromkeys(features, 0.0) | x
         assert late.predict_proba_one(x) == pytest.approx(early.predict_proba_one(full))
+        assert late.predict_one(x) == early.predict_one(full)
         y = bool(x["a"] > 0) if step % 5 == 0 else None
         late.learn_one(x, y)
         early.learn_one(full, y)
@@ -192,3 +194,146 @@ def test_a_copy_goes_on_by_itself():
     twin.learn_one({"x": 0.6, "z": 0.1}, None)
     assert (len(model.learner), len(twin.learner)) == (2, 3)
     assert len(model.clone().learner) == 0
+
+
+# ---- abstention, and what river makes of it
+
+
+def tiny(**params):
+    return preprocessing.StandardScaler() | HarmonicClassifier(bandwidth=1e-4, **params)
+
+
+def test_a_bandwidth_of_a_ten_thousandth_does_not_score_100_percent():
+    """river skips None; every row is scored unless somebody asks for None."""
+    rows = list(datasets.Phishing().take(300))
+    skipping = metrics.Accuracy()
+    evaluate.progressive_val_score(rows, tiny(abstain="none"), skipping)
+    scored = metrics.Accuracy()
+    evaluate.progressive_val_score(rows, tiny(), scored)
+    assert skipping.cm.total_weight < 0.2 * len(rows)
+    assert scored.cm.total_weight >= len(rows) - 1  # the first comes before any label
+    assert scored.get() < 0.95
+
+
+@pytest.mark.parametrize(
+    ("abstain", "answer"), [("none", None), ("prior", "ana"), ("nearest", "ben")]
+)
+def test_what_is_answered_for_nobody(abstain, answer):
+    model = taught(abstain=abstain)
+    model.learn_one({"x": 0.1}, "ana")
+    far = {"x": 50.0}
+    assert model.predict_one(far) == answer
+    assert not any(model.predict_proba_one(far).values())
+    assert model.predict_one({"x": 0.2}) == "ana"
+    assert HarmonicClassifier(abstain=abstain).predict_one(far) is None
+
+
+def test_an_unknown_answer_is_refused():
+    with pytest.raises(OnlookerError, match="abstain"):
+        HarmonicClassifier(abstain="majority")
+
+
+def test_coverage_and_selective_accuracy_are_those_of_the_walks():
+    rows = list(datasets.ImageSegments().take(400))
+    model, counts = preprocessing.StandardScaler() | HarmonicClassifier(0.3), Counter()
+    for x, y in rows:
+        probabilities = model.predict_proba_one(x)
+        if probabilities:
+            reached = any(probabilities.values())
+            counts["rows"] += 1
+            counts["reached"] += reached
+            counts["right"] += reached and model.predict_one(x) == y
+            counts["right of all"] += model.predict_one(x) == y
+        model.learn_one(x, y)
+    found = evaluate.progressive_val_score(
+        rows,
+        preprocessing.StandardScaler() | HarmonicClassifier(0.3),
+        metrics.Accuracy() + Coverage() + SelectiveAccuracy(),
+    )
+    assert 0 < counts["reached"] < counts["rows"]
+    assert found.get() == [
+        counts["right of all"] / counts["rows"],
+        counts["reached"] / counts["rows"],
+        counts["right"] / counts["reached"],
+    ]
+
+
+def test_a_metric_takes_an_answer_back():
+    for metric in (Coverage(), SelectiveAccuracy()):
+        metric.update("ana", {"ana": 0.5})
+        metric.update("ana", {"ben": 0.5})
+        metric.revert("ana", {"ben": 0.5})
+        assert metric.get() == 1.0
+
+
+@pytest.mark.parametrize("delay", [1, 50])
+def test_labels_that_come_later(delay):
+    """river hands every row twice: for an answer, and `delay` rows later with its label."""
+    accuracy = metrics.Accuracy()
+    evaluate.progressive_val_score(
+        datasets.ImageSegments().take(500),
+        preprocessing.StandardScaler() | HarmonicClassifier(0.5),
+        accuracy,
+        moment=None,
+        delay=delay,
+    )
+    assert accuracy.get() > 0.7
+
+
+# ---- bandwidth="auto"
+
+
+def test_auto_is_the_suggestion_for_the_first_examples():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(250, 3)) + 8 * (np.arange(250) % 2)[:, None]
+    model = HarmonicClassifier(cutoff=1e-4)
+    for step, row in enumerate(rows):
+        x = dict(zip("abc", row.tolist(), strict=True))
+        model.learn_one(x, str(step % 2) if step < 10 else None)
+    y = [str(step % 2) if step < 10 else None for step in range(200)]
+    expected = suggest(rows[:200], y)
+    assert model.learner.kernel.reach == pytest.approx(expected.kernel.reach)
+    assert model._first is None
+    again = HarmonicClassifier(bandwidth=model.learner.kernel.bandwidth, cutoff=1e-4)
+    for step, row in enumerate(rows):
+        again.learn_one(
+            dict(zip("abc", row.tolist(), strict=True)), str(step % 2) if step < 10 else None
+        )
+    assert len(again.learner) == len(model.learner)
+
+
+def test_auto_waits_until_examples_differ():
+    model = HarmonicClassifier()
+    for _ in range(250):
+        model.learn_one({"x": 1.0}, "ana")
+    assert model.predict_one({"x": 1.0}) == "ana"
+
+
+# ---- prequential
+
+
+def test_prequential_scores_every_row_and_counts_its_labels():
+    rows = list(datasets.ImageSegments().take(600))
+    model = preprocessing.StandardScaler() | HarmonicClassifier()
+    score = prequential(rows, model, labeled=0.0, per_class=5)
+    assert (score.rows, score.labeled) == (600, 5 * len({y for _, y in rows}))
+    assert score.accuracy > 0.5
+    assert score.selective_accuracy >= score.accuracy - 0.05
+    assert 0 < score.coverage < 1
+
+
+def test_prequential_with_labels_that_come_later():
+    rows = [({"x": float(step % 7)}, step % 7 < 3) for step in range(300)]
+    at_once = prequential(rows, HarmonicClassifier(0.3), labeled=0.2)
+    later = prequential(rows, HarmonicClassifier(0.3), labeled=0.2, delay=100)
+    never = prequential(rows, HarmonicClassifier(0.3), labeled=0.0)
+    assert at_once.labeled == later.labeled > 30
+    assert at_once.accuracy > later.accuracy > 0.5
+    assert (never.labeled, never.right, never.coverage) == (0, 0, 0.0)
+
+
+def test_prequential_leaves_out_unlabeled_rows_for_a_supervised_model():
+    rows = [({"x": float(step % 2)}, step % 2) for step in range(100)]
+    model = neighbors.KNNClassifier(n_neighbors=1)
+    score = prequential(rows, model, labeled=0.0, per_class=2, unlabeled=False)
+    assert (score.labeled, score.accuracy > 0.9) == (4, True)

@@ -2,20 +2,27 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 
 pytest.importorskip("sklearn")
 
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_moons
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_classifiers_classes, parametrize_with_checks
+from threadpoolctl import threadpool_info
 
 from onlooker import ClosestPair, HeatKernel, OnlineHarmonicLearner, OnlookerError
 from onlooker.compat import sklearn as module
@@ -81,7 +88,6 @@ def test_every_kind_of_label(kind, y, classes):
     ("y", "words"),
     [
         (np.array(["a", 1, 1, 1, 1, 1], dtype=object), "not both"),
-        (np.array(["a", None, "b", "b", "b", "b"], dtype=object), "not both"),
         ([0.5, 1.5, 2.5, 3.5, 4.5, 5.5], "continuous"),
         ([-1] * 6, "has a label"),
     ],
@@ -377,3 +383,105 @@ def test_auto_bandwidth_scales_with_the_rows_and_ignores_repetition():
 def test_auto_bandwidth_needs_two_places(kind, rows):
     with pytest.raises(ValueError, match="give a number"):
         kind().fit(rows, [0] * len(rows))
+
+
+# ---- rows without a label, said in other ways
+
+
+@either
+@pytest.mark.parametrize("missing", [None, float("nan"), np.nan, pd.NA, pd.NaT, -1])
+def test_whatever_marks_a_row_without_a_label(kind, missing):
+    """Names stay strings: nobody has to call an unlabeled row "-1"."""
+    y = ["ana", "ben", *[missing] * 4]
+    expected = kind(bandwidth=0.3).fit(ROWS, SPARSELY)
+    for target in (y, np.array(y, dtype=object), pd.Series(y, dtype=object)):
+        model = kind(bandwidth=0.3).fit(ROWS, target)
+        assert model.classes_.tolist() == ["ana", "ben"]
+        np.testing.assert_array_equal(model.predict(ROWS), expected.predict(ROWS))
+        assert model.score(ROWS, target) == 1.0
+
+
+@either
+def test_numbers_with_missing_ones(kind):
+    for target in (
+        np.array([3.0, 7.0, *[np.nan] * 4]),
+        pd.Series([3, 7, *[pd.NA] * 4], dtype="Int64"),
+        pd.Series(["3", "7", *[pd.NA] * 4], dtype="string"),
+    ):
+        model = kind(bandwidth=0.3).fit(ROWS, target)
+        assert [float(label) for label in model.classes_] == [3.0, 7.0]
+        assert [float(label) for label in model.predict([[0.4], [4.4]])] == [3.0, 7.0]
+
+
+def test_partial_fit_takes_them_too():
+    model = OnlineHarmonicClassifier(bandwidth=0.3)
+    model.partial_fit(ROWS[:3], ["ana", "ben", None]).partial_fit(ROWS[3:], [np.nan] * 3)
+    assert model.predict([[1.2]]).tolist() == ["ana"]
+    assert len(model.learner_) == 6
+
+
+# ---- among other tools
+
+
+def test_weights_are_routed_to_the_score():
+    rows = np.repeat(ROWS, 4, axis=0) + 0.01 * np.arange(24)[:, None]
+    y = (rows[:, 0] > 2).astype(int)
+    with config_context(enable_metadata_routing=True):
+        model = OnlineHarmonicClassifier(bandwidth=0.3).set_score_request(sample_weight=True)
+        found = cross_validate(model, rows, y, cv=2, params={"sample_weight": np.ones(24)})
+    assert len(found["test_score"]) == 2
+
+
+def test_one_thread_while_it_learns_and_as_many_as_before_afterwards(monkeypatch):
+    """Set once for a call, whatever number of rows it has."""
+    entered = []
+
+    class Limits(module.threadpool_limits):
+        def __init__(self, **settings):
+            entered.append(settings)
+            super().__init__(**settings)
+
+    monkeypatch.setattr(module, "threadpool_limits", Limits)
+    before = [pool["num_threads"] for pool in threadpool_info()]
+    model = OnlineHarmonicClassifier(bandwidth=0.3).fit(ROWS, SPARSELY)
+    assert entered == [{"limits": 1, "user_api": "blas"}]
+    model.predict(np.repeat(ROWS, 50, axis=0))
+    assert len(entered) == 2
+    assert [pool["num_threads"] for pool in threadpool_info()] == before
+
+
+@pytest.mark.parametrize("library", ["sklearn", "river"])
+def test_a_missing_library_is_named_with_its_extra(library):
+    program = f"import sys\nsys.modules[{library!r}] = None\nimport onlooker.compat.{library}\n"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 1
+    last = run.stderr.strip().splitlines()[-1]
+    assert f"[{library}]" in last
+    assert "pip install" in last
+
+
+# ---- the graph is given
+
+
+def test_a_given_graph_is_the_same_as_the_one_made_from_rows():
+    rows = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.where(np.arange(60) < 8, np.arange(60) % 2, -1)
+    ours = HarmonicClassifier(bandwidth=0.4).fit(rows, y)
+    graph = ours.kernel_.weights(cdist(rows, rows, "sqeuclidean"))
+    new = np.random.default_rng(1).normal(size=(9, 2))
+    links = ours.kernel_.weights(cdist(new, rows, "sqeuclidean"))
+    for form in (np.array, scipy.sparse.csr_array, scipy.sparse.csc_matrix, scipy.sparse.coo_array):
+        model = HarmonicClassifier(graph="precomputed", sink=ours.sink_).fit(form(graph), y)
+        order = np.lexsort(rows.T[::-1])
+        np.testing.assert_allclose(model.probabilities_[order], ours.probabilities_, atol=1e-9)
+        np.testing.assert_allclose(model.predict_proba(form(links)), ours.predict_proba(new))
+        assert model.__sklearn_tags__().input_tags.pairwise
+
+
+def test_a_graph_that_is_none_is_refused():
+    y = ["ana", "ben", None]
+    for graph, said in ((np.ones((3, 2)), "square"), (np.triu(np.ones((3, 3))), "symmetric")):
+        with pytest.raises(OnlookerError, match=said):
+            HarmonicClassifier(graph="precomputed").fit(graph, y)
+    with pytest.raises(OnlookerError, match="graph must be"):
+        HarmonicClassifier(graph="knn").fit(np.eye(3), y)

@@ -148,6 +148,15 @@ def test_a_number_that_single_precision_cannot_hold_is_refused(verb):
     assert state(learner) == before
 
 
+@pytest.mark.parametrize(
+    "name", ["ana\0", "\x1b[2Jana", "ana\nben", "\u202eana", "a\u2066b", "\x85x", "a\u2028b"]
+)
+def test_a_name_with_characters_that_control_the_output_is_refused(name):
+    with pytest.raises(OnlookerError, match=r"U\+[0-9A-F]{4}") as error:
+        a_learner().teach([5.0, 5.0], name)
+    assert str(error.value).isprintable()
+
+
 @pytest.mark.parametrize("name", ["", "  ", "\n", None, 3, b"ana", ["ana"], True, 1.5, ("ana",)])
 def test_a_bad_name_is_refused(name):
     learner = a_learner()

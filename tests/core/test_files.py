@@ -7,9 +7,11 @@ import stat
 
 import pytest
 
+from onlooker.core.errors import BadValue
 from onlooker.core.files import (
     TEMPORARY_FILES,
     move_into_place,
+    read_toml,
     refuse_irregular,
     remove_temporary_files,
     replace_file,
@@ -174,3 +176,29 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path, monkey
     assert len(list(tmp_path.glob(TEMPORARY_FILES))) == 1
     remove_temporary_files(tmp_path)
     assert contents(tmp_path) == {"names": b"old"}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"port = ", "not TOML"),
+        (b"\xff\xfe", "not TOML"),
+        (b"port = " + b"[" * 5000, "too many brackets"),
+        (b"a." * 50_000 + b"b = 1", "a key of 64 parts"),
+        (b'"a" . ' * 50_000 + b"b = 1", "a key of 64 parts"),
+        (b"# " + b"x" * (1 << 20), "more than 1048576 characters"),
+    ],
+)
+def test_toml_that_is_none_or_takes_for_ever_is_refused_in_one_line(tmp_path, content, words):
+    """tomllib needs minutes and a gigabyte for a key of so many parts."""
+    path = tmp_path / "a.toml"
+    path.write_bytes(content)
+    with pytest.raises(BadValue, match=words) as refused:
+        read_toml(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_long_word_in_toml_takes_no_time_by_its_square(tmp_path):
+    path = tmp_path / "a.toml"
+    path.write_bytes(b"a = '" + b"x" * 500_000 + b"'\nb.c.d = '1.2.3'")
+    assert read_toml(path)["b"] == {"c": {"d": "1.2.3"}}

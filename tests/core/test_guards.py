@@ -77,6 +77,21 @@ def test_a_radius_smaller_than_the_gap_of_two_labels_is_one_around_each():
     assert [learner.predict([x]).label for x in (0.4, 0.6, 0.8)] == ["ana", None, "ana"]
 
 
+def test_twins_share_the_walk_until_a_person_tells_them_apart():
+    learner = OnlineHarmonicLearner(KERNEL)
+    learner.teach([0.0], "ana")
+    with pytest.raises(LabelConflict, match="cannot be 'twin' too"):
+        learner.teach([0.0], "twin")
+    learner.teach([1e-9], "twin")
+    for x, nearer in ((0.5, "twin"), (-0.5, "ana")):
+        found = learner.predict([x])
+        assert (found.label, found.support) == (nearer, "direct")
+        assert found.scores["ana"] == pytest.approx(found.scores["twin"])
+    learner.teach([0.5], "ana")
+    assert learner.predict([0.7]).label == "ana"
+    assert learner.predict([0.7]).scores["ana"] > 0.9
+
+
 def test_support_says_how_a_name_came_about():
     learner = a_learner()
     assert learner.observe([0.0]).support == "labeled"
@@ -273,22 +288,37 @@ def test_the_best_question_is_that_of_the_oracle(seed):
     rng = np.random.default_rng(seed)
     radius = [None, 1.3, 2.0][seed % 3]
     learner, model = watched_pair(rng, radius)
-    withheld = rng.uniform([-1, -2], [6, 2], (5, 2))
-    masses = rng.integers(1, 9, 5).tolist()
+    withheld = rng.uniform([-1, -2], [6, 2], (rng.choice([0, 5]), 2))
+    masses = rng.integers(1, 9, len(withheld)).tolist()
     question = learner.question(withheld, masses)
     for x, mass in zip(withheld, masses, strict=True):
         model._add(x, None).multiplicity = mass
-    gains = {c.id: model.gain(c.id) for c in model.vertices if c.name is None}
-    first_new = model.next_id - 5
+    first_new = model.next_id - len(withheld)
+    gains = {
+        c.id: model.gain(c.id)
+        for c in model.vertices
+        if c.name is None and (c.id >= first_new or not len(withheld))
+    }
     best = max(gains, key=gains.get)
     if question is None:
         assert gains[best] < 0.5
         return
-    found = first_new + question.row if question.vertex is None else question.vertex
+    found = first_new + question.row if len(withheld) else question.vertex
     assert question.gain == pytest.approx(gains[best], rel=1e-6)
     assert gains[found] == pytest.approx(gains[best], rel=1e-6)
     assert question.candidate == model.best_name(found)
     assert state(learner) == state(learner.restored(learner.state())), "nothing was learned"
+
+
+def test_a_question_about_examples_is_never_about_a_vertex():
+    learner = a_learner(trust_radius=1.0)
+    for _ in range(50):
+        learner.observe([0.9])
+    learner.teach([1.7], "ben")
+    assert learner.question().vertex == 1
+    found = learner.question([[2.6], [-1.1]])
+    assert found.vertex is None
+    assert found.row in (0, 1)
 
 
 def test_there_is_nothing_to_ask_where_everything_is_certain():

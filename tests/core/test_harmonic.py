@@ -344,3 +344,35 @@ def test_bad_input_is_refused_with_a_sentence(bad, message):
 
 def test_the_good_input_is_good():
     assert harmonic_solution(**GOOD)[2] == pytest.approx((1 - 2) / (1 + 2 + 0.1))
+
+
+# ---- large sparse graphs
+
+
+@given(st.integers(0, 10**6), st.integers(20, 60), st.sampled_from([0.0, 1e-6, 1e-2]))
+@settings(max_examples=30, deadline=None)
+def test_conjugate_gradients_give_what_a_factorisation_gives(seed, n, sink):
+    """Three names, one of which is not in every part; whole parts without a label."""
+    rng = np.random.default_rng(seed)
+    W = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 3 / n), 1)
+    W = scipy.sparse.csr_array(W + W.T)
+    labeled = rng.random(n) < 0.2
+    labels = rng.integers(3, size=n)[:, None] == np.arange(3)
+    expected = harmonic_solution(W, labels, labeled, sink=sink)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(harmonic, "LARGE", 3)
+        patch.setattr(harmonic, "MANY_LINKS", 0)
+        found = harmonic_solution(W, labels, labeled, sink=sink)
+    np.testing.assert_allclose(found, expected, atol=1e-7)
+
+
+def test_walks_that_hardly_ever_end_are_refused_where_they_cannot_be_solved(monkeypatch):
+    n = 200
+    chain = scipy.sparse.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[1, -1]).tocsr()
+    first = np.arange(n) == 0
+    monkeypatch.setattr(harmonic, "LARGE", 3)
+    monkeypatch.setattr(harmonic, "MANY_LINKS", 0)
+    np.testing.assert_allclose(harmonic_solution(chain, 1.0 * first, first, sink=0.0), 1.0)
+    monkeypatch.setattr(harmonic, "MOST_STEPS", 20)
+    with pytest.raises(BadValue, match="larger sink"):
+        harmonic_solution(chain, 1.0 * first, first, sink=0.0)

@@ -146,11 +146,18 @@ def test_ids_are_not_used_twice_after_loading():
     assert reloaded(learner).observe([0.25, 0.25]).vertex == newest + 1
 
 
-@pytest.mark.parametrize("name", ["José", "名前", "a\nb", '"', "\ud800"])
+@pytest.mark.parametrize("name", ["José", "名前", '"', "\ud800", "👩‍🌾"])
 def test_any_name_comes_back(name):
     learner = a_learner()
     learner.teach([0.0], name)
     assert reloaded(learner).names == (name,)
+
+
+def test_a_name_that_is_refused_now_comes_back_if_it_was_stored_before():
+    learner = a_learner()
+    learner.teach([0.0], "ab")
+    stored = learner.restored(replace(learner.state(), names=["a\nb"]))
+    assert reloaded(stored).names == ("a\nb",)
 
 
 # What must be given -----------------------------------------------------------------------

@@ -132,3 +132,15 @@ def test_cosine_learners_name_directions():
     assert learner.observe([0.01, 0.1]).label == "north"
     assert learner.observe([-1.0, -1.0]).label is None
     assert learner.observe([7.0, 0.0]).vertex == 0  # the same direction is the same place
+
+
+@pytest.mark.parametrize("length", [1, 40])
+def test_a_pair_exactly_at_the_cutoff_is_connected(length):
+    """The paper sets similarities *below* epsilon to 0."""
+    near, far = np.zeros(length), np.eye(length)[0]
+    at = float(HeatKernel(1.0, 1e-3).similarity(near, far[None])[0])
+    for cutoff, connected in ((at, True), (np.nextafter(at, 1), False)):
+        learner = OnlineHarmonicLearner(HeatKernel(1.0, float(cutoff)))
+        learner.teach(near, "ana")
+        assert (learner.predict(far).label == "ana") == connected
+        assert (learner.kernel.similarity(near, far[None])[0] > 0) == connected

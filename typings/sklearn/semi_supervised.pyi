@@ -15,3 +15,15 @@ class LabelSpreading:
         max_iter: float = ...,
     ) -> None: ...
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self: ...
+
+class LabelPropagation(LabelSpreading):
+    def __init__(
+        self,
+        kernel: str | Callable[[Any, Any], Any] = ...,
+        *,
+        gamma: float = ...,
+        max_iter: float = ...,
+    ) -> None: ...
+
+class SelfTrainingClassifier:
+    def __init__(self, estimator: Any) -> None: ...

@@ -1,6 +1,7 @@
 """The harmonic solution and the online learner as scikit-learn classifiers.
 
-The conventions are scikit-learn's: `-1` marks a row without a label, columns of `predict_proba`
+The conventions are scikit-learn's: `-1` marks a row without a label (None, NaN and pandas' NA do so
+too, so that names may be strings), columns of `predict_proba`
 follow `classes_`, and parameters are checked when fitting. There are three of our own.
 
 *Nobody.* Where no walk reaches a label, or none with a share above `min_score`, `predict` answers
@@ -24,18 +25,25 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import gen_batches
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from onlooker.compat.translation import LabelNames, as_quantizer, teach_latest
+from onlooker.compat.translation import LabelNames, as_quantizer, missing_library, teach_latest
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import gen_batches
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+    from threadpoolctl import threadpool_limits
+except ModuleNotFoundError as error:
+    raise missing_library(error, "sklearn") from error
+
 from onlooker.core.checks import Floats, Rows, as_number, as_rows
 from onlooker.core.errors import BadValue
 from onlooker.core.harmonic import harmonic_solution
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.quantizer import Quantizer
 from onlooker.core.similarity import HeatKernel
+from onlooker.core.suggestion import has_label
 
 Labels = NDArray[Any]
 
@@ -56,6 +64,10 @@ SIGMAS = 3.5
 
 SAMPLED = 500
 """`auto_bandwidth`: at most this many rows are sampled, evenly spread over all rows."""
+
+ONE_THREAD: dict[str, Any] = {"limits": 1, "user_api": "blas"}
+"""For the online learner, whose products are small: threads would wait for each other. Set once for
+a call, because setting it takes as long as three steps."""
 
 
 class _Harmonic(ClassifierMixin, BaseEstimator, ABC):
@@ -82,7 +94,7 @@ class _Harmonic(ClassifierMixin, BaseEstimator, ABC):
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The share of the rows that have a label for which predict answers it."""
-        labels, labeled = read_labels(column_or_1d(y))
+        labels, labeled = read_labels(column_or_1d(mark_missing(y)))
         need_a_label(labeled)
         weights = None if sample_weight is None else np.asarray(sample_weight)[labeled]
         right = self.predict(X)[labeled] == labels[labeled]
@@ -118,11 +130,22 @@ class HarmonicClassifier(_Harmonic):
     Le Roux, 2005): one product instead of one solve. It differs from adding x to the graph by the
     walks that would come through x; `OnlineHarmonicClassifier` counts those too.
 
+    `graph="precomputed"`: X is the graph itself, a symmetric table of similarities between all
+    rows, sparse for many of them (scikit-learn's `kneighbors_graph`, or an approximate index). Then
+    X of predict has a column for each row of the training set, and `probabilities_` has the
+    solution for those. Large sparse graphs are solved by conjugate gradients, without a factor.
+
+    >>> chain = scipy.sparse.diags_array([np.ones(4), np.ones(4)], offsets=[1, -1])
+    >>> model = HarmonicClassifier(graph="precomputed", sink=0.0)
+    >>> model.fit(chain, ["ana", None, None, None, "ben"]).probabilities_[1]
+    array([0.75, 0.25])
+
     bandwidth: sigma, or "auto": from the distances to the tenth neighbours, see `auto_bandwidth`
     cutoff: epsilon; rows less similar than this are not connected
     sink: gamma_g; None means 10 * cutoff, as in the paper
     min_score: a class needs a probability above this
     outlier_label: what predict answers for nobody
+    graph: "rows" if X has features, "precomputed" if X has similarities
 
     Distances are Euclidean; for cosine put `sklearn.preprocessing.Normalizer` in front.
     """
@@ -135,24 +158,42 @@ class HarmonicClassifier(_Harmonic):
         sink: float | None = None,
         min_score: float = 0.0,
         outlier_label: object = -1,
+        graph: str = "rows",
     ) -> None:
         self.bandwidth = bandwidth
         self.cutoff = cutoff
         self.sink = sink
         self.min_score = min_score
         self.outlier_label = outlier_label
+        self.graph = graph
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.pairwise = self.graph == "precomputed"
+        return tags
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Solve for every row; those marked -1 have no label."""
-        table, target = validate_data(self, X, y, dtype=FLOATS)
-        rows = as_rows(table)
+        if self.graph not in ("rows", "precomputed"):
+            raise BadValue(f"graph must be 'rows' or 'precomputed', got {self.graph!r}")
+        given = self.graph == "precomputed"
+        sparse = ["csr", "csc", "coo"] if given else False
+        table, target = validate_data(self, X, mark_missing(y), dtype=FLOATS, accept_sparse=sparse)
         labels, labeled = read_labels(target)
         need_a_label(labeled)
-        kernel = self._kernel(rows)
-        sink = 10 * kernel.cutoff if self.sink is None else as_number("sink", self.sink, least=0)
+        HeatKernel(1.0, self.cutoff)
+        sink = 10 * self.cutoff if self.sink is None else as_number("sink", self.sink, least=0)
         as_number("min_score", self.min_score, least=0, below=1)
         classes, members = np.unique(labels[labeled], return_inverse=True)
         all_nobody(0, self.outlier_label, classes)
+        if given:
+            columns = np.zeros((table.shape[0], len(classes)))
+            columns[np.flatnonzero(labeled), members] = 1.0
+            self.classes_, self.sink_ = classes, sink
+            self.probabilities_: Floats = harmonic_solution(table, columns, labeled, sink=sink)
+            return self
+        rows = as_rows(table)
+        kernel = self._kernel(rows)
         places, place, multiplicity = np.unique(
             rows, axis=0, return_inverse=True, return_counts=True
         )
@@ -161,7 +202,7 @@ class HarmonicClassifier(_Harmonic):
         total = votes.sum(axis=1, keepdims=True)
         self.classes_, self.kernel_, self.sink_ = classes, kernel, sink
         self.places_, self.multiplicities_ = places, multiplicity
-        self.probabilities_: Floats = harmonic_solution(
+        self.probabilities_ = harmonic_solution(
             _graph(kernel, places),
             votes / np.where(total, total, 1.0),
             total[:, 0] > 0,
@@ -173,6 +214,12 @@ class HarmonicClassifier(_Harmonic):
     def predict_proba(self, X: ArrayLike) -> Floats:
         """The probability that the walk from each row ends at each class."""
         check_is_fitted(self)
+        if self.graph == "precomputed":
+            formats = ["csr", "csc", "coo"]
+            links = validate_data(self, X, dtype=FLOATS, reset=False, accept_sparse=formats)
+            leaving = np.asarray(links.sum(axis=1)).reshape(-1, 1) + self.sink_
+            reached = np.asarray(links @ self.probabilities_)
+            return np.asarray(reached / np.where(leaving, leaving, 1.0))
         rows = as_rows(validate_data(self, X, dtype=FLOATS, reset=False))
         batches = gen_batches(len(rows), BATCH)
         return np.concatenate([self._walk_from(rows[batch]) for batch in batches])
@@ -233,7 +280,7 @@ class OnlineHarmonicClassifier(_Harmonic):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything, then learn these rows in their order; -1 marks those unlabeled."""
-        table, target = validate_data(self, X, y, dtype=FLOATS)
+        table, target = validate_data(self, X, mark_missing(y), dtype=FLOATS)
         need_a_label(read_labels(target)[1])
         return self._learn(table, target, None, fresh=True)
 
@@ -246,7 +293,7 @@ class OnlineHarmonicClassifier(_Harmonic):
             table = validate_data(self, X, dtype=FLOATS, reset=fresh)
             target = np.full(len(table), -1)
         else:
-            table, target = validate_data(self, X, y, dtype=FLOATS, reset=fresh)
+            table, target = validate_data(self, X, mark_missing(y), dtype=FLOATS, reset=fresh)
         return self._learn(table, target, classes, fresh=fresh)
 
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -256,8 +303,9 @@ class OnlineHarmonicClassifier(_Harmonic):
         known = [self._names.label(name) for name in self.learner_.names]
         columns = np.searchsorted(self.classes_, np.array(known, dtype=self.classes_.dtype))
         probabilities = np.zeros((len(rows), len(self.classes_)))
-        for row, x in enumerate(rows):
-            probabilities[row, columns] = list(self.learner_.predict(x).scores.values())
+        with threadpool_limits(**ONE_THREAD):
+            for row, x in enumerate(rows):
+                probabilities[row, columns] = list(self.learner_.predict(x).scores.values())
         return probabilities
 
     def _learn(
@@ -284,12 +332,13 @@ class OnlineHarmonicClassifier(_Harmonic):
         self.classes_ = every_class
         # Runs of rows that all have a label, or all have none.
         edges = np.flatnonzero(np.diff(labeled)) + 1
-        for run in np.split(np.arange(len(rows)), edges):
-            if not labeled[run[0]]:
-                self.learner_.observe_many(rows[run])
-                continue
-            for x, label in zip(rows[run], labels[run].tolist(), strict=True):
-                teach_latest(self.learner_, x, self._names.name(label))
+        with threadpool_limits(**ONE_THREAD):
+            for run in np.split(np.arange(len(rows)), edges):
+                if not labeled[run[0]]:
+                    self.learner_.observe_many(rows[run])
+                    continue
+                for x, label in zip(rows[run], labels[run].tolist(), strict=True):
+                    teach_latest(self.learner_, x, self._names.name(label))
         return self
 
 
@@ -327,6 +376,34 @@ def auto_bandwidth(rows: Rows) -> float:
     distances = (cdist(place[None], places)[0] for place in sampled)
     # Index 0 is the row itself.
     return float(np.median([np.partition(d, nearest)[nearest] for d in distances])) / SIGMAS
+
+
+def mark_missing(y: ArrayLike) -> ArrayLike:
+    """Labels with -1 for None, NaN and pandas' NA, which mark a row without a label too.
+
+    >>> mark_missing(np.array([3.0, np.nan]))
+    array([ 3., -1.])
+    >>> mark_missing(["ana", None])
+    array(['ana', -1], dtype=object)
+    """
+    if hasattr(y, "dtype"):
+        values = np.asarray(y)
+    else:  # of a list with names and NaN, numpy would make the name "nan"
+        try:
+            values = np.array(y, dtype=object)
+        except ValueError:
+            return y
+    if values.ndim != 1:
+        return y
+    if values.dtype.kind == "f":
+        return np.where(np.isnan(values), -1.0, values) if np.isnan(values).any() else y
+    if values.dtype.kind != "O" or all(map(has_label, values)):
+        return y
+    marked = np.full(len(values), -1, dtype=object)
+    for row, value in enumerate(values.tolist()):
+        if has_label(value):
+            marked[row] = value
+    return marked
 
 
 def read_labels(y: Labels) -> tuple[Labels, NDArray[np.bool_]]:

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
-from onlooker.core.errors import BadValue, LabelConflict
+from onlooker.core.errors import BadValue, LabelConflict, install_command
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.quantizer import ClosestPair, ClosestSafePair, Doubling, Quantizer
 
@@ -17,6 +17,16 @@ QUANTIZERS: dict[str, Quantizer] = {
     "closest-safe-pair": ClosestSafePair(),
     "doubling": Doubling(),
 }
+
+
+def missing_library(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
+    """The same error, with the command that installs what is missing.
+
+    >>> print(missing_library(ModuleNotFoundError("No module named 'river'"), "river"))
+    No module named 'river'; it comes with the extra "river": pip install ...[river]"
+    """
+    text = f'{error}; it comes with the extra "{extra}": {install_command(extra)}'
+    return ModuleNotFoundError(text, name=error.name, path=error.path)
 
 
 def as_quantizer(choice: str | Quantizer) -> Quantizer:

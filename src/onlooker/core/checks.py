@@ -3,6 +3,7 @@
 Arguments are checked once, where they enter; the code inside relies on that.
 """
 
+import re
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -80,8 +81,13 @@ def as_rows(rows: ArrayLike, *, like: Rows | None = None) -> Rows:
     return array
 
 
-def as_name(name: object) -> str:
-    """A name for a class.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Characters that control a terminal or the direction of text: what is shown could be another name,
+and a row of a log or a table would not end where it ends."""
+
+
+def as_name(name: object, *, stored: bool = False) -> str:
+    """A name for a class; one that was stored by an earlier version may hold any character.
 
     >>> as_name("ana")
     'ana'
@@ -90,6 +96,11 @@ def as_name(name: object) -> str:
         raise BadName(f"a name must be a string, got {name!r}; str() makes one")
     if not name.strip():
         raise BadName(f"a name must not be empty, got {name!r}")
+    if not stored and (found := _UNPRINTABLE.search(name)):
+        raise BadName(
+            f"a name must be readable text, got {name[:80]!r} with U+{ord(found[0]):04X}; "
+            "leave that character out"
+        )
     return name
 
 

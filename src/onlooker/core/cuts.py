@@ -6,7 +6,9 @@ per example: with A z = e_x (solver.py), the largest z first. Of all beginnings 
 group is the one with the smallest *conductance*: the weight of the links that lead out of it, over
 the weight of all links of its vertices (or of the others, whichever is less). That is the sweep cut
 of Andersen, Chung and Lang (2006), with the walk of the harmonic solution in place of PageRank's.
-Examples that were merged are linked to each other with similarity 1.
+Examples that were merged are linked to each other with similarity 1. Somebody who came to a name by
+several steps hangs on several links that are about as narrow; of those up to NEARLY times the
+narrowest it is the last, beyond which all the others lie.
 """
 
 import numpy as np
@@ -15,10 +17,14 @@ from onlooker.core.checks import Slots
 from onlooker.core.graph import Graph
 from onlooker.core.harmonic import LEAST_SINK, green_function
 
+NEARLY = 2.0
+"""A link with this many times the smallest conductance is as narrow."""
+
 
 def beyond_narrowest_link(graph: Graph, slot: int, sink: float) -> Slots:
     """The slots of a group of unlabeled vertices, that one first, then by how often it visits."""
     members = graph.components.reached(np.array([slot]), graph.weights, exact=True)
+    members = members[graph.ids[members].argsort()]  # sums in the same order after a restart
     v = graph.multiplicity[members].astype(np.float64)
     links = graph.weights[np.ix_(members, members)] * v * v[:, None]
     labels = graph.multiplicity[graph.rows + graph.columns].astype(np.float64)
@@ -36,5 +42,5 @@ def beyond_narrowest_link(graph: Graph, slot: int, sink: float) -> Slots:
     conductance = np.divide(
         volumes - among, smaller, out=np.full(len(v), np.inf), where=smaller > 0
     )
-    best = int(conductance.argmin())
-    return members[order[: best + 1]]
+    nearly = np.flatnonzero(conductance <= NEARLY * conductance.min())
+    return members[order[: int(nearly[-1]) + 1]]

@@ -10,9 +10,28 @@
     ├── Incompatible                        learners that cannot become one
     └── SnapshotError                       a file that is not a whole, sound snapshot
 
+    ParameterWarning (a UserWarning)        parameters that do not suit the data: no error
+
 An error is a sentence to a person: what, which value, what now. The learner that raised it is
 unchanged.
 """
+
+from pathlib import Path
+
+_SOURCE = Path(__file__).resolve().parents[3]
+"""The folder of the clone, where this is one."""
+
+
+def install_command(extra: str) -> str:
+    """What installs an extra: from the clone where this is one, otherwise from the registry.
+
+    >>> install_command("web")
+    'pip install ...[web]"'
+    """
+    is_clone = (_SOURCE / "pyproject.toml").is_file() and (_SOURCE / "src").is_dir()
+    return (
+        f'pip install -e "{_SOURCE}[{extra}]"' if is_clone else f'pip install "onlooker[{extra}]"'
+    )
 
 
 class OnlookerError(Exception):
@@ -69,3 +88,14 @@ class Incompatible(OnlookerError):
 
 class SnapshotError(OnlookerError):
     """A file that is not a whole, sound snapshot of a version we read."""
+
+
+class ParameterWarning(UserWarning):
+    """The parameters do not suit the data: nearly everything is nobody, or all names are alike.
+
+    A learner gives it once, after 100 examples or later; `diagnose` has the figures.
+
+    >>> import warnings
+    >>> warnings.simplefilter("ignore", ParameterWarning)   # where strangers are the rule
+    >>> warnings.resetwarnings()
+    """

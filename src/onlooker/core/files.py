@@ -1,4 +1,4 @@
-"""Replacing and locking files.
+"""Replacing, locking and reading files.
 
 A file is replaced so that a crash leaves the old content or the new one, never a part of either.
 
@@ -10,14 +10,18 @@ the name is stored. A process that is killed leaves at most a file matching `TEM
 import errno
 import logging
 import os
+import re
 import stat
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
+
+from onlooker.core.errors import BadValue
 
 PathLike: TypeAlias = str | os.PathLike[str]
 Writer: TypeAlias = Callable[[BinaryIO], object]
@@ -25,7 +29,32 @@ Writer: TypeAlias = Callable[[BinaryIO], object]
 
 TEMPORARY_FILES = ".onlooker-*.tmp"
 """Pattern of the names that unfinished files have."""
+_MOST_TOML = 1 << 20
+_DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){64}""")
+"""tomllib takes time and memory by the square of the length of a dotted key."""
 OWNER_ONLY = stat.S_IRUSR | stat.S_IWUSR
+
+
+def read_toml(path: PathLike) -> dict[str, Any]:
+    """The table in a TOML file that a person wrote; BadValue says in one line why there is none.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     replace_file(Path(folder, "a.toml"), b"port = 8123")
+    ...     read_toml(Path(folder, "a.toml"))
+    {'port': 8123}
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read(_MOST_TOML + 1)
+        if len(text) > _MOST_TOML or _DEEP_KEY.search(text):
+            raise ValueError(f"it has more than {_MOST_TOML} characters, or a key of 64 parts")
+        return tomllib.loads(text)
+    except OSError as error:
+        raise BadValue(f"cannot read {path}: {error.strerror or error}") from error
+    except RecursionError as error:
+        raise BadValue(f"{path} is not TOML: it has too many brackets") from error
+    except ValueError as error:  # not UTF-8, or not TOML
+        raise BadValue(f"{path} is not TOML: {error}") from error
 
 
 def replace_file(path: PathLike, content: bytes | Writer, *, mode: int | None = None) -> None:

@@ -5,8 +5,9 @@ names it; nothing that an answer could depend on changes. `predict` and `explain
 alone. Its second half, `_learn` and `_finish`, changes the graph.
 """
 
-from collections.abc import Iterator, Sequence
-from os import PathLike
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -24,7 +25,15 @@ from onlooker.core.checks import (
     is_number,
     slots_where,
 )
-from onlooker.core.errors import BadName, BadValue, Incompatible, LabelConflict, NotFound
+from onlooker.core.diagnosis import Diagnosis, StreamCounts, diagnose
+from onlooker.core.errors import (
+    BadName,
+    BadValue,
+    Incompatible,
+    LabelConflict,
+    NotFound,
+    ParameterWarning,
+)
 from onlooker.core.graph import (
     NO_NEIGHBOURS,
     NOBODY,
@@ -50,6 +59,7 @@ from onlooker.core.records import (
     Vertices,
 )
 from onlooker.core.similarity import Distance, HeatKernel
+from onlooker.core.snapshot import Source
 from onlooker.core.vectors import Query
 
 BLOCK = 64
@@ -151,6 +161,7 @@ class OnlineHarmonicLearner:
         self._preconditioner = Preconditioner()
         self._events: list[GraphEvent] = []
         self._radii: list[float] = []
+        self._counts = StreamCounts()
 
     def __len__(self) -> int:
         """Labeled plus unlabeled vertices."""
@@ -188,6 +199,8 @@ class OnlineHarmonicLearner:
         if inference.prediction.label is not None:  # Section 3.3: outliers leave no trace
             self._learn(inference)
         self._finish()
+        if self._names:
+            self._count(inference)
         return inference.prediction
 
     def _infer(self, query: Query) -> Inference:
@@ -329,13 +342,52 @@ class OnlineHarmonicLearner:
         bridge = walks.bridge(graph, local, label)
         return Explanation(prediction, endings, len(best.steps), best.weakest, bridge)
 
+    def label_distance(self, x: ArrayLike, name: str) -> float:
+        """How far x is from the nearest labeled example of a name, in a straight line.
+
+        >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+        >>> learner.teach([0.0], "ana")
+        >>> learner.label_distance([1.5], "ana")
+        1.5
+        """
+        if name not in self._names:
+            raise NotFound(f"nobody is called {name!r}; known are {', '.join(self.names) or '-'}")
+        return self._label_distance(self._query(x), self._names.index(name))
+
+    def nearest_label(self, x: ArrayLike) -> str | None:
+        """The name of the nearest labeled example, whether linked or not; None without labels.
+
+        >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+        >>> learner.teach([0.0], "ana")
+        >>> print(learner.predict([99.0]).label, learner.nearest_label([99.0]))
+        None ana
+        """
+        graph, query = self._graph, self._query(x)
+        named = graph.column_labels >= 0
+        if not named.any():
+            return None
+        squared = graph.vectors.measure(query, graph.rows + graph.columns[named])
+        return self._names[int(graph.column_labels[named][int(squared.argmin())])]
+
+    def diagnose(self) -> Diagnosis:
+        """Whether the parameters suit the data, and what would help: see `Diagnosis`.
+
+        >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+        >>> learner.teach([0.0], "ana")
+        >>> _ = learner.observe([0.5])
+        >>> print(learner.diagnose())
+        0 of 1 examples were nobody; 1 components, the largest has 100% of the vertices, 0 are \
+isolated
+        """
+        return diagnose(self._graph, self._counts)
+
     def question(
         self, rows: ArrayLike = (), masses: Sequence[int] | None = None
     ) -> Question | None:
-        """Whose label would settle most of the stream: a vertex, or one of the examples given.
+        """Whose label would settle most of the stream: a vertex, or, of examples, one of these.
 
         The examples are those that were not learned, such as candidates, each with the number of
-        examples that it stands for (one unless given). None: everything is certain.
+        examples that it stands for (one unless given). None: no label would settle anything.
 
         >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5), trust_radius=1)
         >>> learner.teach([0.0], "ana")
@@ -345,28 +397,52 @@ class OnlineHarmonicLearner:
         >>> best.row, best.candidate, round(best.gain)
         (1, 'ana', 5)
         """
+        return self.question_later(rows, masses)()
+
+    def question_later(
+        self, rows: ArrayLike = (), masses: Sequence[int] | None = None
+    ) -> Callable[[], Question | None]:
+        """The same for another thread: what is returned has a copy of all that it needs."""
         given = as_rows(rows, like=self._like) if np.size(rows) else np.zeros((0, 0))
         counts = [1] * len(given) if masses is None else [int(mass) for mass in masses]
         if len(counts) != len(given) or any(count < 1 for count in counts):
             raise BadValue(f"give one mass of at least 1 for each of the {len(given)} examples")
         if self._like is None:
-            return None
-        graph = graph_of(self.state(), self.kernel, self.max_vertices)
-        extended = questions.QuestionGraph.of(graph, given, counts)
-        return extended.best(self.names, self.sink, self.trust_radius)
+            return lambda: None
+        graph, names, sink, radius = self.graph(), self.names, self.sink, self.trust_radius
+        return lambda: questions.QuestionGraph.of(graph, given, counts).best(names, sink, radius)
 
-    def vertices(self) -> Vertices:
-        """All vertices in order of age."""
+    def graph(self) -> Graph:
+        """A copy of the graph, to read or to change; nothing is measured again."""
+        return deepcopy(self._graph)
+
+    def vertices(self, *, vectors: bool = True) -> Vertices:
+        """All vertices in order of age; if the vectors are not wanted, with rows of length 0."""
         graph = self._graph
         slots = graph.occupied
         slots = slots[np.argsort(graph.ids[slots])]
-        columns = graph.ids[slots], graph.vectors.rows[slots], graph.multiplicity[slots]
+        rows = graph.vectors.rows if vectors else graph.vectors.rows[:, :0]
+        columns = graph.ids[slots], rows[slots], graph.multiplicity[slots]
         for column in columns:
             column.flags.writeable = False
-        names = tuple(self._names[label] if label >= 0 else None for label in graph.label[slots])
-        negatives = {int(graph.ids[slot]): self._negatives_of(int(slot)) for slot in slots}
-        said = {vertex: frozenset(excluded) for vertex, excluded in negatives.items() if excluded}
+        labels = graph.label[slots].tolist()
+        names = tuple(self._names[label] if label >= 0 else None for label in labels)
+        excluded = (graph.label[slots] == NOBODY) | np.isin(columns[0], list(graph.negatives))
+        said = {
+            int(graph.ids[slot]): frozenset(self._negatives_of(int(slot)))
+            for slot in slots[excluded]
+        }
         return Vertices(*columns, names, said)
+
+    def vector(self, vertex: int) -> Rows:
+        """The vector of one vertex, which is looked up: no other is read.
+
+        >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+        >>> learner.teach([0.5], "ana")
+        >>> learner.vector(0)
+        array([0.5])
+        """
+        return np.array(self._graph.vectors.rows[self._slot(vertex)])
 
     def owners(self) -> dict[int, str | None]:
         """The name that each vertex carries, by id: one solution for all of them at once.
@@ -411,10 +487,7 @@ class OnlineHarmonicLearner:
 
     def drop(self, vertex: int) -> None:
         """Remove one vertex from the graph, with all examples that it represents."""
-        slot = self._graph.slot_of(int(vertex)) if is_number(vertex, whole=True) else None
-        if slot is None:
-            raise NotFound(f"there is no vertex {vertex!r}; it may have been merged into another")
-        self._graph.drop(slot)
+        self._graph.drop(self._slot(vertex))
         self._finish()
 
     def forget(self, name: str) -> Receipt:
@@ -433,9 +506,7 @@ class OnlineHarmonicLearner:
             graph.drop(int(slot))
         self._finish()
         unreachable = np.sort(graph.ids[walks.unreachable(graph)])
-        return Receipt(
-            name, labeled, len(doomed) - labeled, multiplicity, tuple(map(int, unreachable))
-        )
+        return Receipt(labeled, len(doomed) - labeled, multiplicity, tuple(map(int, unreachable)))
 
     def merge(self, other: Self) -> None:
         """Add everything that another learner knows; the other learner does not change."""
@@ -460,14 +531,14 @@ class OnlineHarmonicLearner:
 
     # ---- files
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: Source) -> None:
         """Write everything to a file: arrays and a readable header, replaced as a whole."""
         Saved(self._settings(), self.state()).write(path)
 
     @classmethod
     def load(
         cls,
-        path: str | PathLike[str],
+        path: Source,
         *,
         distance: Distance | None = None,
         quantizer: Quantizer | None = None,
@@ -516,6 +587,17 @@ class OnlineHarmonicLearner:
 
     # ---- helpers
 
+    def _count(self, inference: Inference) -> None:
+        """Count an answer; say so, once, if all answers together say that parameters are wrong."""
+        graph, counts, label = self._graph, self._counts, inference.prediction.label
+        distance = None
+        if label is None and inference.prediction.candidate is None and counts.measures_next:
+            slots = graph.rows + graph.columns
+            distance = float(np.sqrt(graph.vectors.measure(inference.query, slots).min()))
+        if counts.count(label, distance) and (problem := self.diagnose().problem):
+            counts.due = 0
+            warnings.warn(problem, ParameterWarning, stacklevel=4)
+
     @property
     def _like(self) -> Rows | None:
         """Rows with the length and type of our vectors, once they are known."""
@@ -529,6 +611,13 @@ class OnlineHarmonicLearner:
         graph = Graph(self.kernel, vectors.shape[-1], vectors.dtype, self.max_vertices)
         graph.next_id = self._graph.next_id
         return graph
+
+    def _slot(self, vertex: int) -> int:
+        """The slot of a vertex that must exist."""
+        slot = self._graph.slot_of(int(vertex)) if is_number(vertex, whole=True) else None
+        if slot is None:
+            raise NotFound(f"there is no vertex {vertex!r}; it may have been merged or dropped")
+        return slot
 
     def _query(self, x: ArrayLike) -> Query:
         """An example, checked and prepared."""
@@ -595,30 +684,35 @@ class OnlineHarmonicLearner:
 
     def _trusted(self, query: Query, label: int) -> bool:
         """Whether x is near enough, in a straight line, to an example with that label."""
-        if self.trust_radius is None:
-            return True
+        return self.trust_radius is None or (
+            self._label_distance(query, label) <= self.trust_radius
+        )
+
+    def _label_distance(self, query: Query, label: int) -> float:
         graph = self._graph
         slots = graph.rows + graph.columns[graph.column_labels == label]
-        return bool(np.sqrt(graph.vectors.measure(query, slots).min()) <= self.trust_radius)
+        return float(np.sqrt(graph.vectors.measure(query, slots).min()))
 
     def _carried_labels(self) -> Slots:
         """The label that each vertex carries, in slot order: `_scores` and `_named` for all."""
         graph, count = self._graph, len(self._names)
-        slots, scores = graph.occupied, walks.all_scores(graph, len(self._names), self.sink)
+        links = walks.class_links(graph, count)
+        scores = walks.all_scores(links, self.sink)
         ended = scores[:, count].copy()
         for label in sorted(set().union(*graph.negatives.values())):
             negatives = graph.slots_not(label)
             if len(negatives):
-                rest = walks.all_scores(graph, count, self.sink, ended=negatives)[:, label]
+                rest = walks.all_scores(links, self.sink, ended=negatives)[:, label]
                 ended += np.maximum(scores[:, label] - rest, 0.0)
                 scores[:, label] = np.minimum(scores[:, label], rest)
         best = scores[:, :count].argmax(axis=1)
-        enough = scores[np.arange(len(slots)), best] > ended * TIE
+        enough = scores[np.arange(len(best)), best] > ended * TIE
         if self.trust_radius is not None:
-            for row in slots_where(enough & (slots < graph.rows)):
-                query = graph.vectors.stored(int(slots[row]))
+            for row in slots_where(enough):
+                query = graph.vectors.stored(int(links.slots[row]))
                 enough[row] = self._trusted(query, int(best[row]))
-        return np.where(enough, best, UNLABELED)
+        carried = np.where(enough, best, UNLABELED)
+        return np.concatenate([carried, walks.given_labels(graph)])
 
     def _negatives_of(self, slot: int) -> tuple[str | None, ...]:
         """The names that a vertex is not, in order; None: it is nobody."""

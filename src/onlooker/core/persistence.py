@@ -8,7 +8,6 @@ order as before.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -36,7 +35,7 @@ class Saved:
     settings: dict[str, Any]
     state: State
 
-    def write(self, path: str | PathLike[str]) -> None:
+    def write(self, path: snapshot.Source) -> None:
         """Write it to a file."""
         settings, state = dict(self.settings), self.state
         kernel: HeatKernel = settings.pop("kernel")
@@ -63,7 +62,7 @@ class Saved:
     @classmethod
     def read(
         cls,
-        path: str | PathLike[str],
+        path: snapshot.Source,
         *,
         distance: Distance | None,
         quantizer: Quantizer | None,
@@ -74,21 +73,24 @@ class Saved:
         header: dict[str, Any] = file.header
         with errors_about(path):
             if header["what"] != WHAT:
-                raise SnapshotError(f"{path} holds {header['what']!r}, which is not a learner")
+                raise SnapshotError(
+                    f"{snapshot.name_of(path)} holds {header['what']!r}, which is not a learner"
+                )
             if features is not None and header["features"] != features:
                 raise Incompatible(
-                    f"{path} was built with features {header['features']!r}, not {features!r}"
+                    f"{snapshot.name_of(path)} was built with features {header['features']!r}, "
+                    f"not {features!r}"
                 )
             return cls(_settings(header, distance, quantizer), _state(header, file.arrays))
 
 
 @contextmanager
-def errors_about(path: str | PathLike[str]) -> Iterator[None]:
+def errors_about(path: snapshot.Source) -> Iterator[None]:
     """Report values that cannot be used as an error of the file."""
     try:
         yield
     except (KeyError, TypeError, BadValue) as error:
-        raise SnapshotError(f"{path} is not a sound learner: {error}") from error
+        raise SnapshotError(f"{snapshot.name_of(path)} is not a sound learner: {error}") from error
 
 
 def state_of(graph: Graph, names: list[str], radius: float) -> State:
@@ -159,7 +161,7 @@ def _state(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Sta
         arrays["vectors"],
         arrays["multiplicities"],
         arrays["labels"],
-        names=[as_name(name) for name in header["names"]],
+        names=[as_name(name, stored=True) for name in header["names"]],
         radius=as_number("radius", header["radius"], least=0),
         next_id=int(as_number("next_id", header["next_id"], least=0, below=2**62, whole=True)),
         negatives=arrays.get("negatives", NO_NEGATIVES),  # files of earlier versions have none

@@ -7,7 +7,8 @@ share u_i is uncertain (1 where i carries no name, otherwise what does not end a
 
     gain_j = sum_i v_i u_i G_ij / G_jj,
 
-over those i that could carry the name of j: with a trust radius, the ones within it.
+over those i that could carry the name of j: with a trust radius, the ones within it. Where examples
+are given, the question is about one of them: they are what nobody could name.
 """
 
 from collections.abc import Sequence
@@ -48,9 +49,10 @@ class QuestionGraph:
         return cls(graph, slots)
 
     def best(self, names: Sequence[str], sink: float, radius: float | None) -> Question | None:
-        """The unlabeled vertex or example with the largest gain, the oldest on a tie."""
+        """The one with the largest gain of the examples given, or of all vertices if none are."""
         graph = self.graph
         inner = slots_where(graph.label[: graph.rows] != FREE)
+        inner = inner[graph.ids[inner].argsort()]  # sums in the same order after a restart
         if not len(inner):
             return None
         hits, scores = _solved(graph, inner, len(names), sink)
@@ -65,6 +67,8 @@ class QuestionGraph:
                 hits[:, at] *= self._is_near(slot, inner, radius)
         gains = (graph.multiplicity[inner] * uncertain) @ hits
         gains[graph.fixed[inner]] = 0.0  # a person has spoken about it
+        if self.slots:
+            gains[~np.isin(inner, self.slots)] = 0.0
         if not gains.max() >= LEAST_GAIN:
             return None
         age = graph.ids[inner]

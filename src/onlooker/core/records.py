@@ -126,9 +126,9 @@ class Question:
     """
 
     vertex: int | None
-    """The id of an unlabeled vertex; None for one of the examples that were given."""
+    """The id of an unlabeled vertex; None where examples were given."""
     row: int | None
-    """Which of the examples that were given; None for a vertex."""
+    """Which of the examples that were given; None where there were none."""
     candidate: str | None
     """The name that the walk from it gives; None where it reaches no label."""
     gain: float
@@ -184,13 +184,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What was forgotten, and which vertices were left without a path to any label.
+    """How much was forgotten, and which vertices were left without a path to any label.
 
-    >>> Receipt("ana", labeled=4, unlabeled=31, multiplicity=812, unreachable=()).unlabeled
+    Without the name: a receipt may be stored.
+
+    >>> Receipt(labeled=4, unlabeled=31, multiplicity=812, unreachable=()).unlabeled
     31
     """
 
-    name: str
     labeled: int
     unlabeled: int
     multiplicity: int

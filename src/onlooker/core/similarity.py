@@ -170,6 +170,17 @@ def squared_distances(distance: Distance, x: Floats, rows: Floats) -> Floats:
     return distance.squared(gaps, distance.moments(own)[0], distance.moments(rows))
 
 
+def distances(distance: Distance, x: Rows, rows: Rows) -> Floats:
+    """d from one vector to each row, in a straight line.
+
+    >>> distances(Euclidean(), np.array([0.0]), np.array([[1.0], [3.0]]))
+    array([1., 3.])
+    """
+    wide, all_rows = (np.asarray(some, np.float64) for some in (x, rows))
+    found: Floats = np.sqrt(squared_distances(distance, wide, all_rows))
+    return found
+
+
 def squared_distances_of_all(distance: Distance, rows: Rows) -> Floats:
     """d^2 of all pairs of rows, some rows at a time: for offline work, n^2 numbers for n rows.
 

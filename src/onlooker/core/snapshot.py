@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, BytesIO
 from reprlib import repr as brief  # a hostile value must not fill the screen
 from typing import Any, TypeAlias
 
@@ -32,6 +32,9 @@ from onlooker.core.errors import SnapshotError
 from onlooker.core.files import refuse_irregular, replace_file
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+Source: TypeAlias = "str | os.PathLike[str] | BytesIO"
+"""A file by its path, or one in memory: what is only passed on must not be left on a disk."""
+_File: TypeAlias = BufferedReader | BytesIO
 _Bytes: TypeAlias = bytes | memoryview
 _Place: TypeAlias = tuple[int, np.dtype[Any], tuple[int, ...]]  # offset, dtype, shape
 
@@ -62,9 +65,7 @@ class Snapshot:
     arrays: dict[str, NDArray[Any]]
 
 
-def write(
-    path: str | os.PathLike[str], header: Mapping[str, Json], arrays: Mapping[str, NDArray[Any]]
-) -> None:
+def write(path: Source, header: Mapping[str, Json], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write header and arrays into one file, completely or not at all.
 
     An existing file is replaced in one step and keeps its mode; a link is followed. A new file can
@@ -80,10 +81,13 @@ def write(
     """
     with _errors_about("write", path, "check the folder, its permissions and the free space"):
         parts = _encoded(header, arrays)
-        replace_file(path, lambda file: [file.write(part) for part in parts])
+        if isinstance(path, BytesIO):
+            path.writelines(parts)
+        else:
+            replace_file(path, lambda file: [file.write(part) for part in parts])
 
 
-def read(path: str | os.PathLike[str], *, max_bytes: int = 4 << 30) -> Snapshot:
+def read(path: Source, *, max_bytes: int = 4 << 30) -> Snapshot:
     """Header and arrays of a file that `write` made; anything incomplete is an error.
 
     >>> import tempfile
@@ -95,14 +99,27 @@ def read(path: str | os.PathLike[str], *, max_bytes: int = 4 << 30) -> Snapshot:
     ({'names': ['ana']}, (2, 3))
     """
     with _errors_about("read", path, "check the path and its permissions, or save one there first"):
+        if isinstance(path, BytesIO):
+            path.seek(0)
+            return _decoded(path, len(path.getbuffer()), max_bytes)
         refuse_irregular(path)  # before opening: a pipe would make us wait forever
         with open(path, "rb") as file:
-            return _decoded(file, max_bytes)
+            return _decoded(file, os.fstat(file.fileno()).st_size, max_bytes)
+
+
+def name_of(source: Source) -> str:
+    """How an error calls it.
+
+    >>> name_of(BytesIO())
+    'in memory'
+    """
+    return "in memory" if isinstance(source, BytesIO) else os.fspath(source)
 
 
 @contextmanager
-def _errors_about(verb: str, path: str | os.PathLike[str], advice: str) -> Iterator[None]:
+def _errors_about(verb: str, path: Source, advice: str) -> Iterator[None]:
     """Every failure names the file; the operating system's come with advice."""
+    path = name_of(path)
     try:
         yield
     except SnapshotError as error:
@@ -178,8 +195,7 @@ def _header_bytes(document: dict[str, Json]) -> bytes:
 # Reading
 
 
-def _decoded(file: BufferedReader, max_bytes: int) -> Snapshot:
-    size = os.fstat(file.fileno()).st_size
+def _decoded(file: _File, size: int, max_bytes: int) -> Snapshot:
     if size > max_bytes:
         raise SnapshotError(f"it has {size} bytes, the limit is {max_bytes}; raise max_bytes")
     _check_version(file.readline(_MAX_LINE))
@@ -202,7 +218,7 @@ def _check_version(first: bytes) -> None:
         )
 
 
-def _check_digest(file: BufferedReader) -> None:
+def _check_digest(file: _File) -> None:
     """Compare, and go back to where the signed bytes begin.
 
     Reading twice keeps a refused file from ever being in memory as a whole. It is safe because
@@ -211,13 +227,17 @@ def _check_digest(file: BufferedReader) -> None:
     match = _DIGEST.fullmatch(file.readline(_MAX_LINE))
     if match is None:
         raise _damaged("its second line is not a SHA-256")
-    found, promised = hashlib.file_digest(file, "sha256").hexdigest(), match[1].decode()
+    if isinstance(file, BytesIO):  # file_digest would begin at its start
+        digest = hashlib.sha256(file.getbuffer()[file.tell() :])
+    else:
+        digest = hashlib.file_digest(file, "sha256")
+    found, promised = digest.hexdigest(), match[1].decode()
     if found != promised:
         raise _damaged(f"its SHA-256 is {found[:12]}... instead of {promised[:12]}...")
     file.seek(_UNSIGNED)
 
 
-def _read_header(file: BufferedReader, size: int) -> tuple[dict[str, Json], list[Json]]:
+def _read_header(file: _File, size: int) -> tuple[dict[str, Json], list[Json]]:
     match = _LENGTH.fullmatch(file.readline(_MAX_LINE))
     length = int(match[1]) if match else -1
     room = min(_MAX_HEADER, size - file.tell())
@@ -292,7 +312,7 @@ def _place(entry: Json) -> tuple[str, _Place]:
 
 
 def _read_array(
-    file: BufferedReader, start: int, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]
+    file: _File, start: int, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> NDArray[Any]:
     array = np.empty(shape, dtype)
     raw = array.reshape(-1).view(np.uint8)

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from onlooker.core.checks import Floats, Slots, slots_where
 from onlooker.core.graph import FREE, NOBODY, UNLABELED, Graph, Neighbours
-from onlooker.core.harmonic import eliminate, green_function, harmonic_solution
+from onlooker.core.harmonic import absorbed, eliminate, green_function
 from onlooker.core.records import Bridge, Link, Step
 from onlooker.core.solver import Walk, compressed
 
@@ -182,23 +182,43 @@ def _trace(
     return Chain(tuple(reversed(steps)), length, weakest)
 
 
-def all_scores(graph: Graph, labels: int, sink: float, *, ended: Slots = NO_SLOTS) -> Floats:
-    """The scores of every vertex, in slot order, a column for each label and one for nobody.
+class ClassLinks(NamedTuple):
+    """The unlabeled vertices, and what links them to each other and to each label."""
 
-    Walks end at the unlabeled vertices `ended` too, and reach no label there.
+    slots: Slots
+    multiplicity: Floats
+    weights: Floats
+    """V W V among them, without a diagonal."""
+    ends: Floats
+    """Into each label, and in the last column into nobody: the labeled vertices of one together."""
+
+
+def class_links(graph: Graph, labels: int) -> ClassLinks:
+    """Sum up the links by label: 10,000 labeled vertices cost no more than one pass over them."""
+    slots = slots_where(graph.label[: graph.rows] != FREE)
+    v = graph.multiplicity[slots].astype(np.float64)
+    weights = v[:, None] * graph.weights[np.ix_(slots, slots)] * v
+    np.fill_diagonal(weights, 0.0)
+    kind = np.where(graph.column_labels == NOBODY, labels, graph.column_labels)
+    counts = graph.multiplicity[graph.rows + graph.columns].astype(np.float64)
+    shape = graph.to_labels.shape[1], labels + 1
+    into = csr_array((counts, (graph.columns, kind)), shape=shape)
+    ends = np.asarray(graph.to_labels @ into)[slots]
+    return ClassLinks(slots, v, weights, v[:, None] * ends)
+
+
+def all_scores(links: ClassLinks, sink: float, *, ended: Slots = NO_SLOTS) -> Floats:
+    """The scores of every unlabeled vertex, a column for each label and one for nobody.
+
+    Walks end at the vertices in the slots `ended` too, and reach no label there.
     """
-    slots = graph.occupied
-    inner = slots[slots < graph.rows]
-    exits = graph.to_labels[np.ix_(inner, slots[len(inner) :] - graph.rows)]
-    among = np.zeros((exits.shape[1], exits.shape[1]))
-    given = np.where(graph.label[slots] == NOBODY, labels, graph.label[slots])
-    return harmonic_solution(
-        np.block([[graph.weights[np.ix_(inner, inner)], exits], [exits.T, among]]),
-        given[:, None] == np.arange(labels + 1),
-        (slots >= graph.rows) | np.isin(slots, ended),
-        sink=sink,
-        multiplicity=graph.multiplicity[slots],
-    )
+    passes = ~np.isin(links.slots, ended)
+    ends = links.ends[passes]
+    leaks = ends.sum(axis=1) + links.weights[np.ix_(passes, ~passes)].sum(axis=1)
+    inside, gamma = links.weights[np.ix_(passes, passes)], sink * links.multiplicity[passes]
+    scores = np.zeros(links.ends.shape)
+    scores[passes] = absorbed(inside, ends, leaks, gamma)
+    return scores
 
 
 def best_labels(graph: Graph, labels: int, sink: float) -> Slots:
@@ -206,8 +226,17 @@ def best_labels(graph: Graph, labels: int, sink: float) -> Slots:
 
     UNLABELED where none is reached.
     """
-    scores = all_scores(graph, labels, sink)[:, :labels]
-    return np.where(scores.any(axis=1), scores.argmax(axis=1), UNLABELED)
+    links = class_links(graph, labels)
+    scores = all_scores(links, sink)[:, :labels]
+    best = np.where(scores.any(axis=1), scores.argmax(axis=1), UNLABELED)
+    return np.concatenate([best, given_labels(graph)])
+
+
+def given_labels(graph: Graph) -> Slots:
+    """The labels of the labeled vertices, in slot order; nobody is UNLABELED."""
+    given = graph.label[graph.rows :]
+    given = given[given != FREE]
+    return np.where(given == NOBODY, UNLABELED, given)
 
 
 def unreachable(graph: Graph) -> Slots:

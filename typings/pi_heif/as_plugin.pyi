@@ -1,0 +1,4 @@
+from PIL.ImageFile import ImageFile
+
+class HeifImageFile(ImageFile):
+    def _open(self) -> None: ...
