@@ -33,6 +33,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.home = self.open()
         self.plain = small_learner(max_vertices=4)
         self.states = {0: copy.deepcopy(self.plain)}
+        self.mentioned = set()
 
     def open(self):
         return opened(
@@ -67,11 +68,17 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(x=points, name=st.sampled_from(["ana", "ben"]))
     def teach(self, x, name):
-        self.both(lambda one: one.teach(x, name))
+        self.mention(name, lambda one: one.teach(x, name))
 
     @rule(x=points, name=st.sampled_from(["ana", "ben"]))
     def exclude(self, x, name):
-        self.both(lambda one: one.teach(x, not_name=name))
+        self.mention(name, lambda one: one.teach(x, not_name=name))
+
+    def mention(self, name, act):
+        before = self.home.sequence
+        self.both(act)
+        if self.home.sequence > before:
+            self.mentioned.add(name)
 
     @rule(x=points)
     def nobody(self, x):
@@ -87,9 +94,25 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(["ana", "ben"]))
     def forget(self, name):
-        found, _ = self.both(lambda one: one.forget(name))
-        if found is not None:
-            self.states = {self.home.sequence: copy.deepcopy(self.plain)}
+        """A home also forgets who is mentioned in its history alone, and all ever named so."""
+        if name not in self.mentioned:
+            self.both(lambda one: one.forget(name))  # neither knows the name
+            return
+        labeled = {v for v, given in zip(*self.labels(), strict=True) if given is not None}
+        ever_named_so = self.home.vectors_of(name).keys() - labeled
+        self.home.forget(name)
+        if name in self.plain.names:
+            self.plain.forget(name)
+        for vertex in sorted(ever_named_so & set(self.labels()[0])):
+            self.plain.drop(vertex)
+        self.compare()
+        self.mentioned.discard(name)
+        self.states = {self.home.sequence: copy.deepcopy(self.plain)}
+
+    def labels(self):
+        """The vertices of the plain learner, and the name that a person gave each."""
+        known = self.plain.vertices()
+        return known.ids.tolist(), known.names
 
     @precondition(lambda self: len(self.states) > 1)
     @rule(data=st.data())

@@ -1,10 +1,13 @@
 """An audit: what hiding labels and people shows, and what it says about strangers."""
 
+import json
+
 import numpy as np
 import pytest
 
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.home.audit import audit
+from onlooker.home.events import Event
 
 
 def a_learner(**options):
@@ -37,8 +40,27 @@ def test_hiding_a_person_shows_who_else_would_get_their_faces():
     assert ana.examples + ben.examples == 7
     assert ana.hidden_person[None] + ana.hidden_person["ben"] == ana.examples
     assert found.named_unknown == (ana.named_others + ben.named_others) / 7
-    s = found.named_unknown
-    assert found.contamination == pytest.approx(min(1, s / (1 - s) * 10 / 7))
+
+
+def two_apart(refused):
+    """Labels at 0, 0.5, 2.4 and 2.9; one learned face is near, two hang on a step of 1.9."""
+    learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-20))
+    for x, name in ((0.0, "ana"), (0.5, "ana"), (2.4, "ben"), (2.9, "ben")):
+        learner.teach([x], name)
+    for x in (0.2, -1.9, -2.3):
+        assert learner.observe([x]).label == "ana"
+    return audit(learner, refused=refused)
+
+
+def test_who_hangs_on_a_step_as_long_as_between_two_people_is_counted():
+    found = two_apart(refused=0)
+    assert found.contamination == pytest.approx(2 / 7), "the face behind it too"
+    assert 1.8 < found.longest_link < 1.9
+
+
+def test_the_more_faces_were_seen_the_shorter_a_step_of_a_stranger_may_be():
+    few, many = (two_apart(refused).longest_link for refused in (0, 10_000))
+    assert many < few < 2.15, "the mean distance between two people"
 
 
 def test_the_farthest_faces_have_their_chain():
@@ -61,6 +83,21 @@ def test_an_audit_of_nobody_or_of_one_person_says_so():
     assert found.people[0].most_alike is None
 
 
+def test_two_faces_of_a_frame_are_listed_until_a_person_settles_it():
+    learner = a_learner()
+    learner.observe([1.0])
+    carried = learner.owners()
+    mine = [vertex for vertex, name in carried.items() if name == "ana"]
+    events = [
+        Event(number, 5.0, "door", number, "twice", json.dumps([["twice", *pair, "ana"]]))
+        for number, pair in ((9, mine[1:3]), (8, mine[1:3]), (7, [mine[0], 2]), (6, [mine[0], 99]))
+    ]
+    (pair,) = audit(learner, refused=0, events=events).twice
+    assert (pair.name, pair.frame, [pair.surer, pair.other]) == ("ana", 9, mine[1:3])
+    learner.drop(mine[2])
+    assert audit(learner, refused=0, events=events).twice == ()
+
+
 def test_hiding_a_label_at_full_budget_merges_nothing():
     learner = a_learner(max_vertices=2)
     for x in (1.0, 1.2, 4.8):
@@ -75,8 +112,7 @@ def test_the_estimate_follows_the_truth():
     assert np.corrcoef(truths, estimates)[0, 1] > 0.8
     assert max(truths) > 0.1
     for truth, estimate in zip(truths, estimates, strict=True):
-        if truth < 0.02:
-            assert estimate == pytest.approx(truth, abs=0.02)
+        assert estimate == pytest.approx(truth, abs=0.01 if truth < 0.02 else 0.03)
 
 
 def contaminated(cutoff):

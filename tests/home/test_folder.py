@@ -1,8 +1,10 @@
 """Opening a folder: locks, other settings, damaged snapshots, events and databases."""
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -225,21 +227,35 @@ def test_after_damage_the_first_start_has_the_undo_horizon_of_the_next(tmp_path)
         assert home.health().oldest == first.oldest > 0
 
 
+def filled(folder, pictures=30):
+    """A home with pictures and sightings, closed; the digest of what it learned."""
+    with opened(folder) as home:
+        watch(home, 2, 20)
+        for number in range(pictures):
+            home.teach(np.full(8, 20.0 + number), "later", picture=png(number, side=60))
+            home.record_sighting(camera="door", frame=number, name="later", vertex=None)
+        return digest(home.learner)
+
+
+def root_page(home, table):
+    """Where the first page of a table begins in the file."""
+    sql = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+    return (home._files.database.query(sql, (table,))[0][0] - 1) * 4096
+
+
+def overwrite(folder, start, content):
+    with open(folder / "onlooker.db", "r+b") as file:
+        file.seek(start)
+        file.write(content)
+
+
 def test_damage_found_while_writing_costs_no_learned_thing(tmp_path):
     """A page of the pictures is gone: naming goes on, and the next change finds a new file."""
-    with opened(tmp_path) as home:
-        watch(home, 2, 20)
-        for number in range(30):
-            home.teach(np.full(8, 20.0 + number), "later", picture=png(number, side=60))
+    word = filled(tmp_path)
     home = opened(tmp_path, retention=RetentionPolicy(retry_seconds=0))
-    word = digest(home.learner)
-    store = home._files.database
-    (root,) = store.query("SELECT rootpage FROM sqlite_master WHERE name = 'pictures'")[0]
-    home.close()
-    with open(tmp_path / "onlooker.db", "r+b") as file:
-        file.seek((root - 1) * 4096)
-        file.write(b"\xa5" * 4096)
-    home = opened(tmp_path, retention=RetentionPolicy(retry_seconds=0))
+    overwrite(tmp_path, root_page(home, "pictures"), b"\xa5" * 4096)
+    home._files.database.query("PRAGMA shrink_memory")
+    home._files.database.query("PRAGMA cache_size = 0")
     assert digest(home.learner) == word
     with pytest.raises(HomeDamaged):
         home.teach(np.full(8, 70.0), "last", picture=png())
@@ -251,6 +267,46 @@ def test_damage_found_while_writing_costs_no_learned_thing(tmp_path):
     with opened(tmp_path) as home:
         assert digest(home.learner) == word
         assert home.problems == ()
+
+
+@pytest.mark.parametrize("table", ["events", "pictures", "sightings", "meta", "cards"])
+def test_a_zeroed_page_does_not_keep_the_home_from_opening(tmp_path, table):
+    """The snapshots have the learner; rows on other pages are taken over."""
+    word = filled(tmp_path)
+    with opened(tmp_path) as home:
+        start = root_page(home, table)
+    overwrite(tmp_path, start, bytes(4096))
+    with opened(tmp_path) as home:
+        assert "was set aside as onlooker.db.damaged-1" in home.problems[0]
+        assert digest(home.learner) == word
+        seen, shown = len(home.album.sightings()), len(home.album.vertices())
+        assert seen == (0 if table == "sightings" else 30)
+        assert shown == (0 if table == "pictures" else 30)
+        if table == "sightings":
+            assert "sightings 1 to 30 are lost" in home.problems
+        home.teach(np.full(8, 70.0), "last", picture=png())
+    with opened(tmp_path) as home:
+        assert home.problems == ()
+
+
+def test_damage_in_a_sighting_is_noticed(tmp_path):
+    filled(tmp_path, pictures=3)
+    change_database(tmp_path, "UPDATE sightings SET frame = frame + 1 WHERE number = 2")
+    with opened(tmp_path) as home:
+        assert home.problems == ("1 sightings are damaged and are not shown",)
+        assert [seen.number for seen in home.album.sightings()] == [1, 3]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such pipes")
+@pytest.mark.parametrize(
+    "name", ["onlooker.db", "onlooker.db-wal", "lock", "snapshots/000000000007.snapshot"]
+)
+def test_a_pipe_in_place_of_a_file_is_refused_at_once(tmp_path, name):
+    opened(tmp_path).close()
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(HomeError, match=r"a device or a pipe, not a file \(.*check the path"):
+        opened(tmp_path)
 
 
 def test_a_snapshot_that_fails_is_reported_and_loses_nothing(tmp_path, monkeypatch):
@@ -267,3 +323,49 @@ def test_a_snapshot_that_fails_is_reported_and_loses_nothing(tmp_path, monkeypat
     crash(home)
     with opened(tmp_path) as home:
         assert digest(home.learner) == word
+
+
+def test_a_damaged_event_of_the_history_is_left_out_and_reported(tmp_path):
+    home = opened(tmp_path, retention=RetentionPolicy(snapshot_every=5))
+    watch(home, 2, 20)
+    home.close()
+    change_database(tmp_path, "UPDATE events SET time = time + 1 WHERE sequence = 2")
+    with opened(tmp_path) as home:
+        assert 2 not in [event.sequence for event in home.events(limit=9)]
+        assert home.problems == ("event 2 of the history is damaged and is not shown",)
+
+
+def test_a_newest_event_whose_columns_are_gone_is_no_traceback(tmp_path):
+    """A bit in the head of a row makes a number NULL, where the table allows none."""
+    home = opened(tmp_path)
+    watch(home, 2, 9)
+    word = digest(home.learner)
+    home.close()
+    strict, loose = "next_id INTEGER NOT NULL", "next_id INTEGER"
+    with closing(sqlite3.connect(tmp_path / "onlooker.db", isolation_level=None)) as database:
+
+        def change_schema(one, other):
+            database.execute("PRAGMA writable_schema = ON")
+            database.execute("UPDATE sqlite_master SET sql = replace(sql, ?, ?)", (one, other))
+            database.execute("PRAGMA writable_schema = RESET")
+
+        change_schema(strict, loose)
+        database.execute("UPDATE events SET next_id = NULL WHERE sequence = 9")
+        change_schema(loose, strict)
+    with opened(tmp_path) as home:
+        assert digest(home.learner) == word
+        assert "the database is damaged" in home.problems[0]
+
+
+def test_a_schema_that_is_no_text_any_more_is_no_traceback(tmp_path):
+    home = opened(tmp_path)
+    watch(home, 2, 9)
+    word = digest(home.learner)
+    home.close()
+    with closing(sqlite3.connect(tmp_path / "onlooker.db", isolation_level=None)) as database:
+        database.execute("PRAGMA writable_schema = ON")
+        sql = "UPDATE sqlite_master SET sql = CAST(? AS TEXT) WHERE name = 'cameras'"
+        database.execute(sql, (b"CREATE TABLE cameras \xce(name",))
+    with opened(tmp_path) as home:
+        assert digest(home.learner) == word
+        assert "the database is damaged" in home.problems[0]

@@ -1,6 +1,7 @@
 """A disk that refuses writes: naming goes on, nothing is lost, deleting uses the ballast."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -204,10 +205,10 @@ def test_a_refused_deletion_is_tried_again_in_the_room_of_the_ballast(tmp_path, 
             assert ballast.stat().st_size == 100_000
         insert = EventLog.insert
 
-        def full_disk(self, event, data=None):
+        def full_disk(self, *event):
             if not laid or ballast.exists():
                 raise NotSaved("database or disk is full")
-            insert(self, event, data)
+            insert(self, *event)
 
         monkeypatch.setattr(EventLog, "insert", full_disk)
         if not laid:
@@ -246,3 +247,45 @@ def test_a_home_learns_again_when_there_is_room_again(tmp_path):
         home.teach(np.ones(8), "ana", picture=png(0, side=90))
         assert home.health().read_only is None
         assert len(home.learner) == 2
+
+
+COPIED = """
+import shutil, sys
+from pathlib import Path
+from types import SimpleNamespace
+import numpy as np
+from helpers.homes import png, small_learner
+from onlooker.home.backup import BackupFailed, back_up, restore
+from onlooker.home.home import Home
+
+disk, outside, unnoticed = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "True"
+with Home(outside / "home", new_learner=lambda: small_learner(max_vertices=200)) as home:
+    for number in range(60):
+        home.teach(np.zeros(8, np.float32) + number, "ana", picture=png(number, side=150))
+back_up(outside / "home", outside / "copy")
+with open(disk / "film.mp4", "wb") as film:
+    film.write(bytes(66_600_000))
+if unnoticed:
+    shutil.disk_usage = lambda _: SimpleNamespace(free=1e9)
+for act in (
+    lambda: back_up(outside / "home", disk / "copy"),
+    lambda: restore(outside / "copy", disk / "home"),
+):
+    before = sorted(disk.iterdir())
+    try:
+        act()
+    except BackupFailed as error:
+        print(error)
+    assert sorted(disk.iterdir()) == before == [disk / "film.mp4"], list(disk.iterdir())
+"""
+
+
+@pytest.mark.parametrize("unnoticed", [False, True])
+def test_a_backup_or_a_restore_to_a_full_disk_is_one_line_and_leaves_nothing(
+    small_disk, tmp_path, tmp_path_factory, unnoticed
+):
+    """Known before the first byte; or not, because somebody else used the space meanwhile."""
+    done = small_disk(COPIED, tmp_path, tmp_path_factory.mktemp("outside"), unnoticed)
+    assert done.stderr == ""
+    words = "No space left|disk is full" if unnoticed else "not enough space for the copy: "
+    assert [bool(re.search(words, text)) for text in done.stdout.splitlines()] == [True, True]

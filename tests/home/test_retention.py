@@ -11,7 +11,7 @@ def test_sightings_expire(tmp_path):
     clock = Clock()
     with opened(tmp_path, clock=clock) as home:
         for number in range(4):
-            home.record_sighting(camera="door", frame=number, name=None, vertex=None)
+            home.record_sighting(camera="door", frame=number, name="ana", vertex=None)
             clock.now += DAY
         assert home.expire(clock.now + 26 * DAY).sightings == 0
         assert home.expire(clock.now + 27.5 * DAY).sightings == 2

@@ -6,6 +6,7 @@ import pytest
 from helpers.homes import NEVER, Clock, crash, flip_bit, opened, png, snapshot_files, watch
 from onlooker.core.errors import NotFound
 from onlooker.home.events import digest
+from onlooker.home.people import merge, rename
 from onlooker.home.retention import DAY, RetentionPolicy
 
 
@@ -96,3 +97,78 @@ def test_a_journal_that_grows_too_large_reaches_back_less_far(tmp_path):
         home.undo(to=home.health().oldest)
         home.undo(to=300)
         assert digest(home.learner) == word
+
+
+@pytest.mark.parametrize("change", [rename, merge])
+def test_undo_of_a_rename_renames_the_history_back(tmp_path, change):
+    def names():
+        return [seen.name for seen in home.album.sightings()]
+
+    with opened(tmp_path) as home:
+        home.teach(np.zeros(8), "ana")
+        home.teach(np.ones(8), "dora")
+        for name in ("ana", "dora"):
+            home.record_sighting(camera="door", frame=1, name=name, vertex=None)
+        before = home.sequence
+        change(home, "ana", "anna" if change is rename else "dora")
+        after, renamed = home.sequence, names()
+        assert renamed == (["anna", "dora"] if change is rename else ["dora", "dora"])
+        home.undo(to=before)
+        assert names() == ["ana", "dora"]
+        home.undo(to=after)
+        assert names() == renamed
+        home.undo(to=before)
+        home.record_sighting(camera="door", frame=2, name="ana", vertex=None)
+        assert names() == ["ana", "dora", "ana"]
+
+
+# ---- what an undo would take back
+
+
+def test_a_preview_says_what_the_undo_then_does(tmp_path):
+    with opened(tmp_path) as home:
+        home.teach(np.zeros(8, np.float32), "ana")
+        home.observe(np.full(8, 0.1, np.float32), camera="door", frame=1)
+        before = home.sequence
+        home.teach(np.full(8, 5.0, np.float32), "ben")
+        home.teach(np.full(8, 5.2, np.float32), "ben")
+        home.observe(np.full(8, 5.4, np.float32), camera="door", frame=2)
+        home.teach(np.full(8, 9.0, np.float32), not_name="ana")
+        rename(home, "ana", "anna")
+        word, sequence = digest(home.learner), home.sequence
+        seen = home.undo_preview(before)
+        assert (digest(home.learner), home.sequence) == (word, sequence)  # nothing was changed
+        assert (seen.to, seen.events) == (before, sequence - before)
+        assert (seen.people, seen.people_back) == (("ben",), ())
+        assert seen.renamed == {"anna": "ana"}
+        assert (seen.labels, seen.labels_back) == ({"ben": 2}, {})
+        assert (seen.learned, seen.learned_back, seen.excluded) == (1, 0, 1)
+        home.undo(to=before)
+        assert home.learner.names == ("ana",)
+        # The undo of the undo brings all of it back.
+        back = home.undo_preview(sequence)
+        assert (back.people, back.people_back) == ((), ("ben",))
+        assert back.renamed == {"ana": "anna"}
+        assert (back.labels, back.labels_back) == ({}, {"ben": 2})
+        assert (back.learned, back.learned_back, back.excluded_back) == (0, 1, 1)
+
+
+def test_the_preview_of_an_undone_merge_has_both_people(tmp_path):
+    with opened(tmp_path) as home:
+        home.teach(np.zeros(8, np.float32), "ana")
+        home.teach(np.full(8, 5.0, np.float32), "ben")
+        merge(home, "ana", "ben")
+        seen = home.undo_preview(home.sequence - 1)
+        assert (seen.people, seen.people_back, seen.renamed) == ((), ("ana",), {})
+        assert (seen.labels, seen.labels_back) == ({"ben": 1}, {"ana": 1})
+
+
+def test_a_preview_refuses_what_the_undo_refuses(tmp_path):
+    with opened(tmp_path) as home:
+        home.teach(np.zeros(8, np.float32), "ana")
+        home.teach(np.full(8, 5.0, np.float32), "ben")
+        assert home.undo_preview(home.sequence).events == 0
+        home.forget("ana")
+        for to in (0, 99, -1, "1"):
+            with pytest.raises(NotFound, match="cannot be undone to"):
+                home.undo_preview(to)

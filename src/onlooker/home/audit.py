@@ -2,26 +2,37 @@
 
 Two things are tried on a copy. *Hide a label*: the labeled face becomes an unlabeled one; does the
 walk still give its name? *Hide a person*: all their vertices are taken out, as if nobody had ever
-taught them; how many of their examples get another name then? That is what would happen to
-somebody who is unknown, and so to a stranger: with s the share of a hidden person's examples that
-get another name, refused the number of faces that were nobody, and named that of faces with a name,
-there were refused / (1 - s) strangers' faces, of which s / (1 - s) refused were named wrongly.
+taught them; how many of their examples get another name then?
+
+**Contamination.** A learned face hangs on a chain to a label of its name; its weakest link is the
+longest step of the chain whose longest step is shortest. A stranger's faces come to a name by a
+step from one person to another, and how long such steps are can be measured: for each labeled face,
+the distance to the nearest face under any other name, as if its own person were hidden. With m and
+s the mean and the standard deviation of those, N faces of strangers come as near as m - z s once,
+where z is the quantile of the normal distribution at 1 - 1/N. Of a learned face whose weakest link
+is longer than that, nobody can say that it is the person. The estimate is the share of such
+examples, N the number of all faces so far. It does not see a step that is shorter, such as
+that of a relative, or of a label that is wrong.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
+from statistics import NormalDist, mean, stdev
 
 import numpy as np
+from numpy.typing import NDArray
 
-from onlooker.core.checks import Floats
+from onlooker.core.checks import Floats, slots_where
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Link, Vertices
-from onlooker.core.similarity import squared_distances
+from onlooker.core.similarity import distances, squared_distances_of_all
+from onlooker.home.events import Event
 
 FARTHEST = 4
 """How many learned faces of each person are listed."""
-MOST_NAMED = 0.95
-"""Where nearly every hidden face gets another name, the number of strangers cannot be estimated."""
+TWICE = 100
+"""The newest events that are read for pairs with one name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +80,24 @@ class PersonAudit:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedTwice:
+    """Two faces of one frame that had one name: one of them is somebody else, or a picture.
+
+    >>> NamedTwice("ana", 0.0, "door", 310, 7, 3).name
+    'ana'
+    """
+
+    name: str
+    time: float
+    camera: str | None
+    frame: int | None
+    surer: int
+    """The vertex near to the face that had the name."""
+    other: int
+    """The vertex near to the other one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Audit:
     """The people of a home, and an estimate of its contamination.
 
@@ -80,28 +109,87 @@ class Audit:
     named_unknown: float
     """The share of a hidden person's examples that get another name: a stranger's chance."""
     contamination: float | None
-    """The estimated share of named faces that are strangers'; None where it cannot be said."""
+    """The estimated share of named examples that are somebody else's; None where it cannot be
+    said, because there is one person only."""
+    twice: tuple[NamedTwice, ...] = ()
+    """What contradicts that two faces of one frame are two people, the newest first."""
+    longest_link: float | None = None
+    """Up to which distance a step between two faces is trusted for this."""
 
 
 def audit(
-    learner: OnlineHarmonicLearner, *, refused: int, done: Callable[[], object] = lambda: None
+    learner: OnlineHarmonicLearner,
+    *,
+    refused: int,
+    events: Iterable[Event] = (),
+    done: Callable[[], object] = lambda: None,
 ) -> Audit:
     """Look at everything that was learned. refused: how many faces were nobody so far.
 
-    done is called after each person.
+    events: those of kind `twice`, the newest first. done is called after each person.
     """
     known, carried = learner.vertices(), learner.owners()
-    people = []
+    people, wide = [], _with_room(learner)
     for name in learner.names:
-        people.append(_person(learner, known, carried, name))
+        people.append(_person(wide, known, carried, name))
         done()
     hidden = sum(sum(person.hidden_person.values()) for person in people)
     unknown = sum(person.named_others for person in people) / hidden if hidden else 0.0
     named = sum(person.examples for person in people)
-    contamination = None
-    if len(people) > 1 and unknown < MOST_NAMED:
-        contamination = min(1.0, unknown / (1 - unknown) * refused / max(1, named))
-    return Audit(tuple(people), unknown, contamination)
+    twice = tuple(_named_twice(events, carried))
+    if len(people) < 2:
+        return Audit(tuple(people), unknown, None, twice)
+    weakest, between = _links(learner, known, carried)
+    rare = NormalDist().inv_cdf(1 - 1 / max(2, refused + named))
+    longest = mean(between) - rare * stdev(between)
+    suspicious = int(known.multiplicities[weakest > longest].sum())
+    return Audit(tuple(people), unknown, suspicious / named, twice, longest)
+
+
+def _named_twice(
+    events: Iterable[Event], carried: Mapping[int, str | None]
+) -> Iterator[NamedTwice]:
+    """Each pair of vertices once, as long as both have the same name: then nobody settled it."""
+    listed = set[tuple[int, int]]()
+    for event in events:
+        for kind, *fields in event.changes:
+            if kind != "twice" or (pair := (fields[0], fields[1])) in listed:
+                continue
+            name = carried.get(fields[0])
+            if name is not None and name == carried.get(fields[1]):
+                listed.add(pair)
+                yield NamedTwice(name, event.time, event.camera, event.frame, *pair)
+
+
+def _links(
+    learner: OnlineHarmonicLearner, known: Vertices, carried: Mapping[int, str | None]
+) -> tuple[Floats, list[float]]:
+    """The weakest link of each vertex, and for each label the nearest vertex of another name."""
+    apart = np.sqrt(squared_distances_of_all(learner.kernel.distance, known.vectors))
+    owners = np.array([carried[vertex] or "" for vertex in known.ids.tolist()])
+    labels = np.array([name or "" for name in known.names])
+    weakest, between = np.zeros(len(owners)), list[float]()
+    for name in learner.names:
+        mine, others = slots_where(owners == name), slots_where((owners != name) & (owners != ""))
+        own = labels[mine] == name
+        weakest[mine] = _longest_steps(apart[np.ix_(mine, mine)], own)
+        between += apart[np.ix_(mine[own], others)].min(axis=1).tolist()
+    return weakest, between
+
+
+def _longest_steps(apart: Floats, labeled: NDArray[np.bool_]) -> Floats:
+    """The longest step of the best chain from each vertex to a labeled one.
+
+    >>> places = np.array([0.0, 1.0, 3.0, 3.5])
+    >>> _longest_steps(abs(places[:, None] - places), np.array([True, False, False, False]))
+    array([0., 1., 2., 2.])
+    """
+    longest, waiting = np.where(labeled, 0.0, np.inf), np.ones(len(apart), dtype=bool)
+    for _ in range(len(apart)):
+        vertex = int(np.where(waiting, longest, np.inf).argmin())
+        waiting[vertex] = False
+        longest = np.minimum(longest, np.maximum(longest[vertex], apart[vertex]))
+    return longest
 
 
 def _person(
@@ -130,8 +218,7 @@ def _person(
 
 def _gaps(learner: OnlineHarmonicLearner, known: Vertices, row: int, to: list[int]) -> Floats:
     """The distances of a vertex to some others."""
-    x, rows = (known.vectors[some].astype(np.float64) for some in (row, to))
-    return np.sqrt(squared_distances(learner.kernel.distance, x, rows))
+    return distances(learner.kernel.distance, known.vectors[row], known.vectors[to])
 
 
 def _farthest(
@@ -160,7 +247,7 @@ def _hidden_labels(
 ) -> dict[str | None, int]:
     found: dict[str | None, int] = {}
     for row in labels:
-        copy = _copy(learner)
+        copy = deepcopy(learner)
         copy.unteach(known.vectors[row])
         label = copy.predict(known.vectors[row]).label
         found[label] = found.get(label, 0) + 1
@@ -170,7 +257,7 @@ def _hidden_labels(
 def _hidden_person(
     learner: OnlineHarmonicLearner, known: Vertices, mine: list[int]
 ) -> dict[str | None, int]:
-    copy = _copy(learner)
+    copy = deepcopy(learner)
     for row in mine:
         copy.drop(int(known.ids[row]))
     found: dict[str | None, int] = {}
@@ -180,6 +267,6 @@ def _hidden_person(
     return found
 
 
-def _copy(learner: OnlineHarmonicLearner) -> OnlineHarmonicLearner:
+def _with_room(learner: OnlineHarmonicLearner) -> OnlineHarmonicLearner:
     """The same knowledge with room for one vertex more, so that hiding a label merges nothing."""
     return learner.empty_copy(max_vertices=learner.max_vertices + 1).restored(learner.state())

@@ -1,7 +1,7 @@
 """Cards of strangers as rows of the database; `strangers/` gives them their meaning.
 
-Four tables: the cards, the best faces of each, what to ask about it, and the vertices of the graph
-that groups the faces.
+Five tables: the cards, the best faces of each, what to ask about it, the vertices of the graph that
+groups the faces, and the newest changes, which can be undone.
 Every row has a checksum: a damaged one is skipped, with everything that hangs on it.
 """
 
@@ -16,7 +16,7 @@ from onlooker.home.database import Database, row_crc
 
 NEXT_CARD, NEXT_VERTEX, TURN = (f"strangers {what}" for what in ("next_card", "next_id", "turn"))
 """Numbers of the table meta."""
-_TABLES = ("cards", "card_faces", "card_questions", "card_vertices")
+_TABLES = ("cards", "card_faces", "card_questions", "card_vertices", "card_steps")
 _OF_A_CARD = ("card_faces", "card_questions")
 
 
@@ -68,6 +68,15 @@ class VertexColumns(NamedTuple):
     vector: NDArray[Any]
 
 
+class StepColumns(NamedTuple):
+    """A row of `card_steps`: what an undo to that event, or before, takes back of strangers."""
+
+    number: int
+    event: int
+    time: float
+    content: str
+
+
 class CardTable:
     """Reads and writes the rows. Changes belong into a transaction."""
 
@@ -93,10 +102,29 @@ class CardTable:
         columns = (question.card, *names, int(question.ask))
         self._insert("card_questions", [*columns, row_crc(columns)])
 
+    def mentions(self, name: str) -> bool:
+        """Whether a card may be somebody, or is not; damaged rows count too."""
+        sql = "SELECT 1 FROM card_questions WHERE instr(recent, ?) OR instr(not_names, ?)"
+        return bool(self._database.query(sql, (json.dumps(name),) * 2))
+
     def put_vertex(self, vertex: VertexColumns) -> None:
         """Insert or replace a vertex."""
         columns = (*vertex[:5], *_encoded(vertex.vector))
         self._insert("card_vertices", [*columns, row_crc(columns)])
+
+    def put_step(self, step: StepColumns) -> None:
+        """Insert a change that can be undone."""
+        self._insert("card_steps", [*step, row_crc(step)])
+
+    def remove_steps(self, numbers: Iterable[int]) -> None:
+        """Delete changes that cannot be undone any more, or were."""
+        for number in numbers:
+            self._database.execute("DELETE FROM card_steps WHERE number = ?", (number,))
+
+    def steps(self) -> list[StepColumns]:
+        """All changes with a good checksum, the oldest first."""
+        rows = self._sound("SELECT * FROM card_steps ORDER BY number")
+        return [StepColumns._make(row) for row in rows]
 
     def remove_cards(self, numbers: Iterable[int]) -> None:
         """Delete cards and all that belongs to them."""

@@ -8,13 +8,14 @@ so rows that cannot be computed again carry a CRC32 (`row_crc`).
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 from onlooker.core.errors import OnlookerError
+from onlooker.home.wal import PAGE_SIZES
 
 SCHEMA_CHANGES = (
     """
@@ -60,13 +61,56 @@ SCHEMA_CHANGES = (
         card INTEGER PRIMARY KEY, recent TEXT NOT NULL, not_names TEXT NOT NULL,
         ask INTEGER NOT NULL, crc INTEGER NOT NULL);
     """,
+    # History by person, not by name: a person who is renamed is the same one. And whom an event
+    # was about, so that forgetting one person leaves the events of the others.
+    """
+    CREATE TABLE persons (person INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL);
+    CREATE INDEX person_names ON persons (name);
+    INSERT INTO persons (name)
+        SELECT DISTINCT name FROM sightings WHERE name IS NOT NULL ORDER BY name;
+    ALTER TABLE sightings RENAME TO named_sightings;
+    CREATE TABLE sightings (
+        number INTEGER PRIMARY KEY, time REAL NOT NULL, camera TEXT NOT NULL,
+        frame INTEGER NOT NULL, person INTEGER, vertex INTEGER, crc INTEGER NOT NULL);
+    INSERT INTO sightings
+        SELECT number, time, camera, frame, person, vertex,
+            row_crc(number, time, camera, frame, person, vertex)
+        FROM named_sightings LEFT JOIN persons USING (name);
+    DROP TABLE named_sightings;
+    ALTER TABLE events ADD COLUMN person INTEGER;
+    """,
+    # What an undo takes back of strangers, so that it can be undone by another process.
+    """
+    CREATE TABLE card_steps (
+        number INTEGER PRIMARY KEY, event INTEGER NOT NULL, time REAL NOT NULL,
+        content TEXT NOT NULL, crc INTEGER NOT NULL);
+    """,
+    # Sightings of strangers too; and the face of each sighting, to be shown and to be found. The
+    # checksum covers the card, but a row that is damaged stays so.
+    """
+    ALTER TABLE sightings ADD COLUMN card INTEGER;
+    UPDATE sightings SET crc = row_crc(number, time, camera, frame, person, vertex, NULL)
+        WHERE crc = row_crc(number, time, camera, frame, person, vertex);
+    CREATE INDEX sighting_cards ON sightings (card) WHERE card IS NOT NULL;
+    CREATE TABLE sighting_vectors (
+        number INTEGER PRIMARY KEY, crc INTEGER NOT NULL, vector BLOB NOT NULL);
+    CREATE TABLE sighting_pictures (
+        number INTEGER PRIMARY KEY, crc INTEGER NOT NULL, png BLOB NOT NULL);
+    """,
 )
 """Number n brings a database of version n to version n + 1. Never change one: add another."""
 
 VERSION = len(SCHEMA_CHANGES)
 """The version that this code reads and writes."""
+_UNREADABLE = sqlite3.Error, UnicodeDecodeError
+"""The second: SQLite's message quotes a schema that is no text any more."""
+LOG_SUFFIXES = ("-wal", "-shm")
+"""Of the files beside a database: its write-ahead log, and an index of that."""
+COPIED_PAGES = 256
+"""Pages of a database that are copied at a time."""
 SQLITE_VERSION = sqlite3.sqlite_version
 """For problem reports."""
+_text = partial(str, encoding="utf-8", errors="replace")
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _SETTINGS = (
     "journal_mode = WAL",
@@ -99,7 +143,10 @@ class Database:
         try:
             with _translated_errors(HomeError):
                 # A flipped bit may leave no UTF-8: then the CRC has to report it, not the decoder.
-                self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+                self._connection.text_factory = _text
+                self._connection.create_function(
+                    "row_crc", -1, lambda *columns: row_crc(columns), deterministic=True
+                )
                 for setting in _SETTINGS:
                     self._connection.execute(f"PRAGMA {setting}")
                 self.query("PRAGMA user_version")  # reads the file: no database raises here
@@ -134,13 +181,22 @@ class Database:
                 import_rows()
             self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
-    def copy_to(self, path: Path) -> None:
-        """Write a consistent copy, the write-ahead log included, into a new file."""
+    def hold(self) -> None:
+        """Read this moment only from now on, whatever other connections change; until it closes."""
+        with _translated_errors(HomeError):
+            self._connection.execute("BEGIN")
+            self.query("SELECT count(*) FROM sqlite_master")  # begins to read
+
+    def copy_to(self, path: Path, between: Callable[[], object] = lambda: None) -> None:
+        """Write a consistent copy, the write-ahead log included, into a new file.
+
+        between is called after each part and may raise an error to give up.
+        """
         path.touch(mode=0o600)
         with _translated_errors(NotSaved):
             copy = sqlite3.connect(path)
             try:
-                self._connection.backup(copy)
+                self._connection.backup(copy, pages=COPIED_PAGES, progress=lambda *_: between())
             finally:
                 copy.close()
 
@@ -161,7 +217,46 @@ class Database:
         except HomeError:
             return False
 
+    def take_over(self, damaged: Path) -> int:
+        """Copy every row that can still be read in a damaged database: how many.
+
+        A table is read from both ends up to the damage. Rows that are damaged themselves are copied
+        too: those who read them check them. Tables of another version are left alone.
+        """
+        copied = 0
+        with suppress(*_UNREADABLE), closing(_read_only(damaged)) as source:
+            if source.execute("PRAGMA user_version").fetchone() != (VERSION,):
+                return 0
+            names = (
+                "SELECT name, sql FROM sqlite_master WHERE type = 'table' "
+                "AND name NOT LIKE 'sqlite_%'"
+            )
+            tables = dict(self.query(names))
+            with self.transaction():
+                for table, sql in tables.items():
+                    key = "1" if "WITHOUT ROWID" in sql else "rowid"
+                    copied += self._take_over_table(source, table, key)
+        return copied
+
+    def _take_over_table(self, source: sqlite3.Connection, table: str, key: str) -> int:
+        copied = 0
+        for order in ("ASC", "DESC"):
+            try:
+                for row in source.execute(f"SELECT * FROM {table} ORDER BY {key} {order}"):
+                    marks = ",".join("?" * len(row))
+                    insert = f"INSERT OR IGNORE INTO {table} VALUES ({marks})"
+                    copied += self.execute(insert, row)
+                return copied
+            except _UNREADABLE:
+                continue  # from the other end
+        return copied
+
     # ---- statements
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open, which may still be rolled back."""
+        return self._connection.in_transaction
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -207,6 +302,18 @@ class Database:
             raise NotSaved(
                 "another program reads the database, so its log cannot be emptied; stop it"
             )
+
+    def checkpoint_if_needed(self) -> None:
+        """The same, unless the log is empty already; without waiting for another reader."""
+        log = Path(f"{self._path}-wal")
+        if not (log.exists() and log.stat().st_size):
+            return
+        waits = self.query("PRAGMA busy_timeout")[0][0]
+        self.query("PRAGMA busy_timeout = 0")
+        try:
+            self.checkpoint()
+        finally:
+            self.query(f"PRAGMA busy_timeout = {waits}")
 
     def compact(self) -> None:
         """Rewrite the file, so that no free page holds what was deleted."""
@@ -256,6 +363,21 @@ def row_crc(columns: Sequence[Any]) -> int:
     return crc32(repr(tuple(columns)).encode("utf-8", "backslashreplace"))
 
 
+def page_size(path: Path) -> int:
+    """The page size that a database file states, or the usual one where it states none."""
+    header = b""
+    with suppress(OSError), path.open("rb") as file:
+        header = file.read(18)[16:]
+    size = int.from_bytes(header, "big")
+    return 65536 if size == 1 else size if size in PAGE_SIZES else 4096
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    connection.text_factory = _text
+    return connection
+
+
 @contextmanager
 def _translated_errors(kind: type[HomeError]) -> Iterator[None]:
     """Raise SQLite's errors as ours; damage is HomeDamaged, whatever was being done."""
@@ -266,3 +388,5 @@ def _translated_errors(kind: type[HomeError]) -> Iterator[None]:
             raise HomeDamaged(f"the database is damaged: {error}") from error
         advice = "; free some space, or check the disk" if kind is NotSaved else ""
         raise kind(f"{error}{advice}") from error
+    except UnicodeDecodeError as error:
+        raise HomeDamaged("the database is damaged: its schema cannot be read") from error

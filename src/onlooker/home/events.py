@@ -7,20 +7,28 @@ change, in the order in which the graph made them:
     ["new", 7, 12, null, 1657960367]                       the CRC32 of its vector, if it stays
     ["absorbed", 3]  ["absorbed", 3, 5]                    one example more, or several
     ["merged", 7, 3]  ["dropped", 7]                       7 is part of 3 now; 7 is gone
+    ["reduced", 3, 5, [7]]                                 7 had five examples; it is not in 3 now
     ["labeled", 7, "ana"]  ["unlabeled", 7]                unlabeled: of what it is not, too
     ["negatives", 7, ["ana"]]  ["negatives", 7, [null]]    all that 7 is not; null: it is nobody
     ["doubled", 0.5]  ["radius", 0.5]                      R after a doubling; R set by a merge
     ["names", ["ana", "ben"]]                              all names in order, when they changed
     ["undo", 41]                                           the state after event 41
+    ["twice", 7, 3, "ana"]                                 two faces of one frame, near to 7 and 3,
+                                                           were both ana; nothing changed
+    ["people", [[2, "ana", "anna"]]]                       persons whose name changed; see album.py
+    ["alarm", "region", "ana", [7, 9], null, 5]            see `alarms.py`; nothing is changed
+    ["camera", "failing", "Connection refused"]            a camera fails, or is live, ended or
+                                                           removed after it did; nothing is changed
 
 The vectors themselves follow one another in the event's data, in the order of the entries.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from itertools import islice
+from math import inf
 from typing import Any, TypeAlias
 from zlib import crc32
 
@@ -29,7 +37,8 @@ from numpy.typing import NDArray
 
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Entry
-from onlooker.home.database import Database, HomeError, row_crc
+from onlooker.home.album import NameChange
+from onlooker.home.database import Database, HomeDamaged, HomeError, row_crc
 
 Change: TypeAlias = list[Any]
 """One entry as it is stored."""
@@ -56,9 +65,11 @@ class Event:
     camera: str | None
     frame: int | None
     kind: str
-    """The verb: observe, teach, exclude (who it is not), unteach, drop, forget, merge, rename,
+    """The verb: observe, teach, exclude (who it is not), unteach, drop, reduce (what was merged is
+    taken out again), forget, merge, rename,
     merge names, undo; answer (a person said something of a stranger that the learner does not
-    learn, so there are no changes)."""
+    learn, so there are no changes); twice (two faces of one frame had one name); alarm (of what the
+    event before learned); camera (one began to fail, or that is over)."""
     entries: str
     next_id: int = 0
     """The id that the next vertex will get."""
@@ -90,6 +101,8 @@ class EventLog:
         self._database, self._clock = database, clock
         self.sequence = 0
         """The number of the newest event; `HomeFolder` sets it when it has read the disk."""
+        self.damaged: set[int] = set()
+        """Events that were asked for and could not be shown."""
 
     def append(
         self,
@@ -100,6 +113,7 @@ class EventLog:
         entries: Iterable[Entry] = (),
         camera: str | None = None,
         frame: int | None = None,
+        person: int | None = None,
         also: Callable[[], object] | None = None,
     ) -> None:
         """Store one event, and whatever `also` writes, in one transaction; durable on return."""
@@ -108,17 +122,20 @@ class EventLog:
         stored = encode_changes(changes)
         event = Event(number, now, camera, frame, kind, stored, next_id, number_type)
         if also is None:
-            self.insert(event, data)  # a single statement is a transaction
+            self.insert(event, data, person)  # a single statement is a transaction
         else:
             with self._database.transaction():
-                self.insert(event, data)
+                self.insert(event, data, person)
                 also()
         self.sequence = number
 
-    def insert(self, event: Event, data: bytes | None = None) -> None:
-        """Store one event and the vectors it brings, by itself or within a transaction."""
-        row = *event.columns, event.crc, data
-        self._database.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    def insert(self, event: Event, data: bytes | None = None, person: int | None = None) -> None:
+        """Store one event and the vectors it brings, by itself or within a transaction.
+
+        person: the number of whoever it is about.
+        """
+        row = *event.columns, event.crc, data, person
+        self._database.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
     # ---- reading for a replay
 
@@ -184,7 +201,15 @@ class EventLog:
             "SELECT sequence, CAST(next_id AS INTEGER) FROM events ORDER BY sequence DESC LIMIT 1"
         )
         sequence, next_id = rows[0] if rows else (0, 0)
+        if next_id is None:  # a bit in the head of the row says so
+            raise HomeDamaged(f"event {sequence} is damaged")
         return int(sequence), int(next_id)
+
+    def of_vertex(self, vertex: int) -> int:
+        """The event that brought a vertex, or the oldest that is stored if it is older."""
+        sql = "SELECT min(sequence) FROM events WHERE next_id > ?"
+        found: int | None = self._database.query(sql, (vertex,))[0][0]
+        return found or 0
 
     def first(self) -> int:
         """The oldest stored event; 0 without events."""
@@ -203,14 +228,20 @@ class EventLog:
         camera: str | None = None,
         newest: bool = False,
     ) -> list[Event]:
-        """Some events in order, or the newest first; damaged ones are left out."""
+        """Some events in order, or the newest first; damaged ones are left out and remembered."""
         wanted = {"sequence < ?": before, "kind = ?": kind, "camera = ?": camera}
         given = {test: value for test, value in wanted.items() if value is not None}
         where = " AND ".join(("sequence > ?", *given))
         order = "DESC" if newest else "ASC"
         sql = f"SELECT {_COLUMNS} FROM events WHERE {where} ORDER BY sequence {order} LIMIT ?"
-        rows = self._database.query(sql, (after, *given.values(), limit))
-        return [event for *columns, crc in rows if (event := Event(*columns)).crc == crc]
+        found = []
+        for *columns, crc in self._database.query(sql, (after, *given.values(), limit)):
+            event = Event(*columns)
+            if event.crc == crc:
+                found.append(event)
+            else:
+                self.damaged.add(event.sequence)
+        return found
 
     def times(self, sequences: Iterable[int]) -> dict[int, float]:
         """When these events happened, those that are still stored."""
@@ -219,16 +250,144 @@ class EventLog:
         sql = f"SELECT sequence, time FROM events WHERE sequence IN ({marks})"
         return {row[0]: row[1] for row in self._database.query(sql, wanted)}
 
-    def prune(self, oldest: int) -> int:
-        """Delete the events before that one: how many."""
+    def prune(self, oldest: int, *, before: float = inf, after: float = inf) -> int:
+        """Delete the events before that one, and before a time or after another: how many."""
         sql = (
-            "DELETE FROM events WHERE sequence IN "
-            "(SELECT sequence FROM events WHERE sequence < ? ORDER BY sequence LIMIT ?)"
+            "DELETE FROM events WHERE sequence IN (SELECT sequence FROM events "
+            "WHERE sequence < ? AND (time <= ? OR time > ?) ORDER BY sequence LIMIT ?)"
         )
         deleted = 0
-        while count := self._database.execute(sql, (oldest, CHUNK)):
+        while count := self._database.execute(sql, (oldest, before, after, CHUNK)):
             deleted += count
         return deleted
+
+    # ---- names and persons
+
+    def name_changes(self, after: int) -> list[NameChange]:
+        """All changes of persons' names since an event, the newest first."""
+        sql = (
+            "SELECT entries FROM events WHERE sequence > ? AND instr(entries, '[\"people\",') "
+            "ORDER BY sequence DESC"
+        )
+        found: list[NameChange] = []
+        for (entries,) in self._database.query(sql, (after,)):
+            for change in json.loads(entries):
+                if change[0] == "people":
+                    found += reversed(change[1])
+        return found
+
+    def mentions(self, name: str) -> bool:
+        """Whether a name occurs in any event."""
+        sql = "SELECT 1 FROM events WHERE instr(entries, ?) LIMIT 1"
+        return bool(self._database.query(sql, (_encode(name),)))
+
+    def vertices_of(self, persons: Iterable[int]) -> dict[int, NDArray[Any]]:
+        """The vectors of all events about these persons, by vertex."""
+        sql = "SELECT sequence FROM events WHERE person = ? AND data IS NOT NULL"
+        rows = [row[0] for each in persons for row in self._database.query(sql, (each,))]
+        return self.vectors(rows)
+
+    def last_forgetting(self) -> int:
+        """The newest event that forgot somebody; 0: there is none."""
+        sql = "SELECT max(sequence) FROM events WHERE kind = 'forget'"
+        return int(self._database.query(sql)[0][0] or 0)
+
+    def forget(
+        self, names: Set[str], persons: Set[int], *, upto: int, alive: Container[int]
+    ) -> int:
+        """Delete what is about persons, and names and vectors of theirs elsewhere: how many rows.
+
+        Up to the event that forgot them; alive: the vertices that exist now. The rows of others
+        stay. A vector goes if its vertex was forgotten; where nobody knows whom an event was about,
+        it stays only if its vertex exists. In transactions of bounded size: after a crash, again.
+        """
+        deleted, last, gone = 0, 0, self._forgotten_vertices(upto)
+        sql = (
+            f"SELECT {_COLUMNS}, data, person FROM events "
+            "WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
+        )
+        while rows := self._database.query(sql, (last, upto, CHUNK)):
+            last = rows[-1][0]
+            with self._database.transaction():
+                for *columns, crc, data, person in rows:
+                    event = Event(*columns)
+                    if event.crc != crc or person in persons or _is_about(event, person, names):
+                        deleted += self._delete(event.sequence)
+                        continue
+                    stays = Always() if person is not None else alive
+                    rest = _without_names(event, data, names, gone, stays)
+                    if rest != (event, data):
+                        self._delete(event.sequence)
+                        self.insert(*rest, person)
+        return deleted
+
+    def _forgotten_vertices(self, upto: int) -> set[int]:
+        sql = "SELECT entries FROM events WHERE kind = 'forget' AND sequence <= ?"
+        rows = self._database.query(sql, (upto,))
+        changes = [change for (entries,) in rows for change in json.loads(entries)]
+        return {change[1] for change in changes if change[0] == "dropped"}
+
+    def _delete(self, sequence: int) -> int:
+        return self._database.execute("DELETE FROM events WHERE sequence = ?", (sequence,))
+
+
+class Always:
+    """Contains everything."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+def _is_about(event: Event, person: int | None, names: Set[str]) -> bool:
+    """Whether an event that names no person taught or changed one of these names.
+
+    An alarm is about two, if they touch.
+    """
+    if event.kind == "alarm":
+        return any(names & {change[2], change[4]} for change in event.changes)
+    if person is not None or event.kind not in ("teach", "rename", "merge names", "twice"):
+        return False
+    naming = ("new", "labeled", "twice")
+    given = [change[2:4] for change in event.changes if change[0] in naming]
+    return any(names & set(each) for each in given)
+
+
+def _without_names(
+    event: Event,
+    data: bytes | None,
+    names: Set[str],
+    gone: Container[int],
+    alive: Container[int],
+) -> tuple[Event, bytes | None]:
+    """An event without some names, and without vectors of vertices that are gone or not alive."""
+    changes, pieces = [], []
+    brought = sum(change[0] == "new" and len(change) == 5 for change in event.changes)
+    size = len(data or b"") // max(1, brought)
+    place = 0
+    for change in event.changes:
+        match change[0]:
+            case "names" | "negatives":
+                changes.append([*change[:-1], [name for name in change[-1] if name not in names]])
+            case "people":
+                changes.append(["people", [row for row in change[1] if not names & set(row[1:])]])
+            case "labeled":
+                changes.append([*change[:2], None if change[2] in names else change[2]])
+            case "new" if len(change) > 2:
+                vertex, count, name, *crc = change[1:]
+                if crc:
+                    piece = (data or b"")[place : place + size]
+                    place += size
+                    if vertex in gone or vertex not in alive:
+                        crc = []
+                    else:
+                        pieces.append(piece)
+                changes.append(["new", vertex, count, None if name in names else name, *crc])
+            case _:
+                changes.append(change)
+    if changes == event.changes:
+        return event, data
+    left = b"".join(pieces) or None
+    return replace(event, entries=encode_changes(changes), type=event.type if left else None), left
 
 
 def encode_changes(changes: Iterable[Change]) -> str:

@@ -5,13 +5,17 @@ and holds its own SHA-256: a damaged one is skipped for the one before it.
 
 onlooker.db (-wal, -shm)       events, vectors, pictures, sightings, cards of strangers, cameras
 snapshots/NNN.snapshot         the learner after event NNN
-lock                           the process that has the home open
-ballast                        space reserved for deleting when the disk is full
-token.json                     the service's token; needed while the home is closed
+lock                           the process that has the home open; the last event on the disk
+ballast, README.txt            space reserved for deleting when the disk is full, and what it is for
+token.json, sessions.json      the service's token and who is signed in; needed while it is closed
+login/                         one-time codes for signing in, and where the service listens
 onlooker.db.damaged-N          a database that could not be read, for a person to inspect
+onlooker.db.damaged-N-wal      its write-ahead log, or one that was repaired, as it was found
 before-version-N/              a copy of the home before it was migrated to version N
+.backup-N/                     a copy that is being sent to somebody
 """
 
+import json
 import re
 import shutil
 import time
@@ -19,26 +23,50 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from onlooker.core import snapshot
 from onlooker.core.errors import BadValue, Incompatible, SnapshotError
-from onlooker.core.files import remove_temporary_files, sync_folder
+from onlooker.core.files import (
+    refuse_irregular,
+    remove_temporary_files,
+    replace_file,
+    sync_folder,
+)
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.persistence import KNOWN, Saved
 from onlooker.home import migration
 from onlooker.home.album import Album
-from onlooker.home.database import Database, HomeDamaged, HomeError, NotSaved
-from onlooker.home.disk import Ballast, Lock
+from onlooker.home.database import (
+    LOG_SUFFIXES,
+    Database,
+    HomeDamaged,
+    HomeError,
+    NotSaved,
+    page_size,
+)
+from onlooker.home.disk import Acknowledged, Ballast, Lock
 from onlooker.home.events import EventLog
 from onlooker.home.replay import NotRepaired, Replayed, replay
 from onlooker.home.retention import DAY, GIGABYTE, MEGABYTE, Erased, RetentionPolicy
 from onlooker.home.taught import TaughtFaces
+from onlooker.home.wal import WriteAheadLog
 
+CHECKED_SIZE = 64e6
+"""Bytes of a database up to which every page is checked at the start; it takes part of a second."""
 FORGETTING = "forgetting"
 """The number that is stored while copies of a forgotten person may still be on the disk."""
+_ONLY_COMPACTING = -1
+"""Its value once the rows are gone, and only free pages may still hold anything."""
+_FORGOTTEN_NAME, _FORGOTTEN_PERSON = f"{FORGETTING} name", f"{FORGETTING} person"
+"""Numbers for each name and person to erase: the event up to which."""
+DATABASE_FILE = "onlooker.db"
+BACKUP_FOLDERS = ".backup-*"
+"""Pattern of the folders with a copy that is being sent."""
 PER_HORIZON = 7
 """How many snapshots are stored between the oldest and the newest two."""
-_NAME = re.compile(r"(\d+)\.snapshot")
+SNAPSHOT_FILE = re.compile(r"(?:^|/)(\d+)\.snapshot$")
+"""Path of a snapshot, with the number of its event."""
 
 
 class HomeFolder:
@@ -58,19 +86,24 @@ class HomeFolder:
         self.ballast = Ballast(path / "ballast", int(retention.ballast_megabytes * MEGABYTE))
         try:
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _refuse_pipes(path)
             self._lock = Lock(path / "lock")
         except OSError as error:
+            name = f" ({Path(error.filename).name})" if error.filename else ""
             raise HomeError(
-                f"cannot open a home in {path}: {error.strerror}; check the path, its "
+                f"cannot open a home in {path}: {error.strerror}{name}; check the path, its "
                 "permissions and the free space"
             ) from error
         try:
             remove_temporary_files(path)
+            for unsent in path.glob(BACKUP_FOLDERS):
+                shutil.rmtree(unsent)
             self._open_or_set_aside(fresh)
             self.snapshots = Snapshots(path / "snapshots", fresh)
             if not self.snapshots.sequences() and not self.log.last()[0]:
                 self.snapshots.save(load_or_new(fresh, adopt), 0)
             self.log.sequence = self._newest_event()
+            self._count_sightings()
         except BaseException:
             self._lock.release()
             raise
@@ -104,11 +137,19 @@ class HomeFolder:
         try:
             self._open_database(learner)
         except HomeDamaged as error:
-            self._set_database_aside(str(error))
-            self._open_database(learner)
+            self._replace_database(str(error), learner)
+            return
+        try:
+            self.log.last()
+            is_damaged = self.database.size <= CHECKED_SIZE and not self.database.is_intact()
+        except HomeDamaged:
+            is_damaged = True
+        if is_damaged:
+            self.database.close_as_it_is()
+            self._replace_database("some pages cannot be read", learner)
 
     def _open_database(self, learner: OnlineHarmonicLearner) -> None:
-        database, problems = Database(self._database_path), list[str]()
+        database, problems = self._database_with_log(), list[str]()
         try:
             copied = migration.needs_copy(database)
             if copied:
@@ -127,16 +168,78 @@ class HomeFolder:
 
     @property
     def _database_path(self) -> Path:
-        return self._path / "onlooker.db"
+        return self._path / DATABASE_FILE
 
-    def _set_database_aside(self, reason: str) -> None:
+    def _database_with_log(self) -> Database:
+        """Open the database, but not before its log was examined: SQLite drops what is damaged."""
+        path, log_path = self._database_path, Path(f"{self._database_path}-wal")
+        content = log_path.read_bytes() if log_path.is_file() else b""
+        log = WriteAheadLog(content, page_size(path))
+        is_gone = bool(content) and not (path.exists() and path.stat().st_size)
+        if not (log.corrected or log.transactions_behind or is_gone):
+            return Database(path)
+        copy = self._path / f"{self._name_for_damaged()}-wal"
+        replace_file(copy, content)
+        if log.corrected:
+            replace_file(log_path, log.before_damage())
+            self.report(
+                f"{log.corrected} flipped bits in the write-ahead log were corrected; the log as "
+                f"it was is {copy.name}; check the disk and the memory of this computer"
+            )
+        database = Database(path)
+        if not log.transactions_behind:
+            return database
+        if self._lock.acknowledged is None:
+            self.report(
+                f"{log.transactions_behind} changes behind a damaged place in the write-ahead log "
+                f"are in doubt; the log as it was is {copy.name}"
+            )
+        elif self._is_behind(database):
+            database.close()
+            replace_file(log_path, log.without_damage())
+            database = Database(path)
+            self.report(
+                "the write-ahead log was damaged; what could be read of the "
+                f"{log.transactions_behind} changes behind that place was recovered; the log as it "
+                f"was is {copy.name}"
+            )
+        elif not log.corrected:
+            copy.unlink()  # what was never acknowledged lies behind what was
+        return database
+
+    def _is_behind(self, database: Database) -> bool:
+        """Whether a database lacks something that was acknowledged."""
+        mark = self._lock.acknowledged
+        try:
+            last = EventLog(database, self._clock).last()[0], Album(database).last_sighting()
+        except HomeError:
+            return True
+        return mark is not None and (last[0] < mark.events or last[1] < mark.sightings)
+
+    def _name_for_damaged(self) -> str:
         number = 1 + len(list(self._path.glob("onlooker.db.damaged-*")))
-        aside = self._path / f"onlooker.db.damaged-{number}"
+        return f"onlooker.db.damaged-{number}"
+
+    def _replace_database(self, reason: str, learner: OnlineHarmonicLearner) -> None:
+        """Continue with a new database that has every row of the old one that can be read."""
+        aside = self._path / self._name_for_damaged()
         self._database_path.rename(aside)
-        for suffix in ("-wal", "-shm"):
+        for suffix in LOG_SUFFIXES:
             with suppress(FileNotFoundError):
                 Path(f"{self._database_path}{suffix}").rename(f"{aside}{suffix}")
-        self.report(f"the database is damaged ({reason}) and was set aside as {aside.name}")
+        sync_folder(self._path)
+        self._open_database(learner)
+        count = self.database.take_over(aside)
+        self.album.remove_loose_faces()
+        self.report(
+            f"the database is damaged ({reason}) and was set aside as {aside.name}; {count} rows "
+            "of it could be read and were taken over"
+        )
+
+    def acknowledge(self) -> None:
+        """Store how far the home is, once that is on the disk."""
+        if not self.database.in_transaction:
+            self._lock.acknowledge(Acknowledged(self.log.sequence, self.album.newest_number))
 
     # ---- history
 
@@ -174,13 +277,23 @@ class HomeFolder:
             if damaged:
                 self.save_snapshot(learner)
             if self.database.number(FORGETTING) is not None:
-                self.erase_history(learner)
+                self.erase_forgotten(learner)
         except (NotSaved, SnapshotError) as error:
             self.report(f"could not be done yet: {error}")
         return learner
 
     def _newest_event(self) -> int:
-        return max(self.log.last()[0], *self.snapshots.sequences(), 0, 0)
+        mark = self._lock.acknowledged or Acknowledged()
+        return max(self.log.last()[0], *self.snapshots.sequences(), mark.events, 0)
+
+    def _count_sightings(self) -> None:
+        """Say how many sightings that were acknowledged are lost."""
+        mark = self._lock.acknowledged or Acknowledged()
+        self.album.newest_number = last = self.album.last_sighting()
+        if last < mark.sightings:
+            self.report(f"sightings {last + 1} to {mark.sightings} are lost")
+        if self.database.size <= CHECKED_SIZE and (damaged := self.album.damaged()):
+            self.report(f"{damaged} sightings are damaged and are not shown")
 
     def _repair(self, learner: OnlineHarmonicLearner, found: Replayed) -> None:
         """Record the way around the damage as an undo, so that it is not met again."""
@@ -198,8 +311,7 @@ class HomeFolder:
         sequence = self.log.sequence
         self.snapshots.save(learner, sequence)
         self.database.close_as_it_is()
-        self._set_database_aside("parts of it cannot be read")
-        self._open_database(learner)
+        self._replace_database("some pages cannot be read", learner)
         self.log.sequence = sequence
 
     def _continue_from_snapshot(self, learner: OnlineHarmonicLearner) -> None:
@@ -225,7 +337,8 @@ class HomeFolder:
         stored, retention = self.snapshots.sequences(), self.retention
         needed = sorted(needed_snapshots(self._snapshot_times(), now, retention.undo_days * DAY))
         snapshots = self.snapshots.remove(set(stored) - set(needed))
-        events = self.log.prune(needed[0])
+        horizon = now - retention.undo_days * DAY  # without it, history ended where undo does
+        events = self.log.prune(needed[0], before=horizon, after=now)
         while len(needed) > 2 and self.database.size > retention.undo_gigabytes * GIGABYTE:
             snapshots += self.snapshots.remove([needed.pop(0)])
             events += self.log.prune(needed[0])
@@ -240,28 +353,69 @@ class HomeFolder:
     def _remove_copies(self) -> None:
         for path in (*self._path.glob(migration.COPY), *self._path.glob(migration.PARTIAL_COPY)):
             shutil.rmtree(path)
+        for path in self._path.glob(BACKUP_FOLDERS):
+            shutil.rmtree(path, ignore_errors=True)  # whoever still writes into it deletes it too
 
     def _snapshot_times(self) -> dict[int, float]:
         """When the good snapshots were made; those without an event count as very old."""
         good = self._good_snapshots()
         return dict.fromkeys(good, float("-inf")) | self.log.times(good)
 
-    def erase_history(self, learner: OnlineHarmonicLearner) -> Erased:
-        """Leave no byte of the past: only the learner as it is now, in a new snapshot and file.
+    def names_on_disk(self) -> set[str]:
+        """The names in snapshots and of persons; those in events are searched for."""
+        names = set(self.album.persons.names())
+        for sequence in self.snapshots.sequences():
+            with suppress(SnapshotError):
+                header: dict[str, Any] = snapshot.read(self.snapshots.path(sequence)).header
+                names |= set(header.get("names", ()))
+        return names
 
-        A vector that was merged away does not say whose it was, so all of history goes.
+    def mark_forgotten(self, name: str, upto: int) -> set[int]:
+        """Store, within a transaction, what `erase_forgotten` has to erase: the persons' numbers.
+
+        Earlier names of the same person are erased too, unless somebody else has them now.
+        """
+        persons = self.album.persons
+        numbers = set(persons.numbers(name))
+        persons.remove(numbers)
+        changes = [row for row in self.log.name_changes(0) if row[0] in numbers]
+        names = {name, *(str(each) for row in changes for each in row[1:])}
+        for each in names - (persons.names() - {name}):
+            self.database.set_number(f"{_FORGOTTEN_NAME} {json.dumps(each)}", upto)
+        for number in numbers:
+            self.database.set_number(f"{_FORGOTTEN_PERSON} {number}", upto)
+        self.database.set_number(FORGETTING, 1)
+        return numbers
+
+    def erase_forgotten(self, learner: OnlineHarmonicLearner) -> Erased:
+        """Leave no byte of who was forgotten: in events, snapshots, copies and free pages.
+
+        The events of others stay, but no earlier state of the learner: without the person, their
+        replay would give another graph.
         """
         self.save_snapshot(learner)
-        return self._erase_all_but([self.log.sequence])
-
-    def _erase_all_but(self, sequences: Iterable[int]) -> Erased:
-        needed = set(sequences)
+        needed = {self.log.sequence}
         snapshots = self.snapshots.remove(set(self.snapshots.sequences()) - needed)
         self.snapshots.remove_unfinished()
         for path in self._path.glob("onlooker.db.damaged-*"):
             path.unlink()
         self._remove_copies()
-        events = self.log.prune(min(needed))
+        names = self.database.numbers(_FORGOTTEN_NAME)
+        numbers = self.database.numbers(_FORGOTTEN_PERSON)
+        events = self.log.forget(
+            {json.loads(name) for name in names},
+            {int(number) for number in numbers},
+            upto=max([0, *names.values(), *numbers.values()]),
+            alive=set(learner.vertices().ids.tolist()),
+        )
+        if not names and self.database.number(FORGETTING) != _ONLY_COMPACTING:
+            # begun by an earlier version, which stored no names: all of history goes
+            events += self.log.prune(self.log.sequence)
+        with self.database.transaction():
+            self.database.set_number(FORGETTING, _ONLY_COMPACTING)
+            for prefix, marks in ((_FORGOTTEN_NAME, names), (_FORGOTTEN_PERSON, numbers)):
+                for mark in marks:
+                    self.database.set_number(f"{prefix} {mark}", None)
         self.database.compact()
         self.database.set_number(FORGETTING, None)
         return Erased(events, snapshots)
@@ -287,7 +441,7 @@ class Snapshots:
 
     def sequences(self) -> list[int]:
         """The events with a snapshot, the oldest first; damaged ones included."""
-        found = (_NAME.fullmatch(path.name) for path in self._folder.iterdir())
+        found = (SNAPSHOT_FILE.search(path.name) for path in self._folder.iterdir())
         return sorted(int(match[1]) for match in found if match)
 
     def save(self, learner: OnlineHarmonicLearner, sequence: int) -> None:
@@ -330,6 +484,13 @@ class Snapshots:
         return Saved.read(
             path, distance=like.kernel.distance, quantizer=quantizer, features=like.features
         )
+
+
+def _refuse_pipes(folder: Path) -> None:
+    """Refuse a folder with a pipe or a device in it: opening one may wait for ever."""
+    for path in (*folder.iterdir(), *folder.glob("snapshots/*")):
+        with suppress(FileNotFoundError, IsADirectoryError):
+            refuse_irregular(path)
 
 
 def load_or_new(

@@ -12,36 +12,46 @@ the reason, and every few seconds a change is tried again.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from math import inf
 from os import PathLike
 from pathlib import Path
 from secrets import randbits
 from typing import Any, NamedTuple, Self, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlooker.core.checks import is_number
-from onlooker.core.errors import NotFound, OnlookerError, SnapshotError
+from onlooker.core.errors import LabelConflict, NotFound, OnlookerError, SnapshotError
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.core.records import Explanation, Prediction, Vertices
-from onlooker.home.album import Album, Picture, as_png
+from onlooker.core.records import Explanation, Prediction, Receipt, Vertices
+from onlooker.home.alarms import Alarm, AlarmWatch
+from onlooker.home.album import Album, Picture, SeenBefore, as_png
 from onlooker.home.camera_table import CameraTable
+from onlooker.home.card_table import CardTable
 from onlooker.home.database import Database, HomeDamaged, HomeError, NotSaved, as_text
 from onlooker.home.events import Change, Event, changes_of, pictured_vertex, removed_vertices
 from onlooker.home.folder import FORGETTING, HomeFolder
-from onlooker.home.replay import NotRepaired
+from onlooker.home.replay import MergedExamples, NotRepaired, merged_examples
 from onlooker.home.retention import (
     DAY,
+    HOUR,
     Expired,
     ForgetReceipt,
     Health,
     RetentionPolicy,
     TrustedClock,
+    UndoPreview,
 )
 from onlooker.home.taught import TaughtFaces
+
+ALARMS_READ = 100
+"""Newest alarms whose regions are not reported again."""
 
 _Result = TypeVar("_Result")
 
@@ -52,6 +62,18 @@ class FaceToTeach(NamedTuple):
     name: str
     vector: NDArray[Any]
     picture: Picture = None
+
+
+def new_faces(known: Vertices, faces: Iterable[FaceToTeach]) -> list[FaceToTeach]:
+    """The faces that do not have that name yet, each once."""
+    there = set(zip((row.tobytes() for row in known.vectors), known.names, strict=True))
+    keys = {(face.vector.astype(known.vectors.dtype).tobytes(), face.name): face for face in faces}
+    return [face for key, face in keys.items() if key not in there]
+
+
+class _Removed(NamedTuple):
+    receipt: Receipt
+    sightings: int
 
 
 class Home:
@@ -86,6 +108,9 @@ class Home:
         self._clock = clock
         self.trusted_clock = TrustedClock(clock, steady)
         """The time by which things expire."""
+        self.on_alarm: Callable[[Event], object] = lambda event: None
+        """Called with the event of every alarm."""
+        self._watch, self._watch_is_new = AlarmWatch(), True
         self._closed, self._in_batch = False, False
         self._names: tuple[str, ...] = ()
         self._radius = 0.0
@@ -126,17 +151,23 @@ class Home:
     def observe(
         self, x: ArrayLike, *, camera: str, frame: int, picture: Picture = None
     ) -> Prediction:
-        """Name an example and learn from it; a home that cannot write only names it."""
+        """Name an example and learn from it; a home that cannot write only names it.
+
+        What it learned may raise an alarm, which is an event of its own.
+        """
         if self._is_waiting:
             return self.learner.predict(x)
         try:
-            return self._change(
+            prediction = self._change(
                 "observe",
                 lambda learner: learner.observe(x),
                 picture=picture,
                 camera=camera,
                 frame=frame,
+                about=lambda answer: answer.label,
             )
+            self._look_for_alarm(x, prediction, camera, frame)
+            return prediction
         except HomeError:
             if self._in_batch:
                 raise
@@ -160,6 +191,7 @@ class Home:
             picture=picture,
             camera=camera,
             frame=frame,
+            about=lambda _: name,
         )
 
     def teach_once(self, faces: Sequence[FaceToTeach]) -> list[str]:
@@ -170,22 +202,23 @@ class Home:
         """
         taught = self.taught
         new, forgotten = taught.untaught(faces, self.learner.names)
-        known = self.vertices()
-        there = set(zip((row.tobytes() for row in known.vectors), known.names, strict=True))
         with self.batch():
-            for face in new:
-                if (face.vector.tobytes(), face.name) not in there:
-                    self.teach(face.vector, face.name, picture=face.picture)
+            self.teach_all(new)
             taught.add(face for face in faces if face.name not in forgotten)
         return forgotten
 
+    def teach_all(self, faces: Sequence[FaceToTeach]) -> dict[str, int]:
+        """Teach the faces that do not have that name yet, in one transaction: how many of whom."""
+        taught = dict.fromkeys((face.name for face in faces), 0)
+        with self.batch():
+            for face in new_faces(self.vertices(), faces):
+                self.teach(face.vector, face.name, picture=face.picture)
+                taught[face.name] += 1
+        return taught
+
     def label(self, vertex: int, name: str) -> None:
         """Teach the face of a vertex."""
-        known = self.vertices()
-        places = (known.ids == vertex).nonzero()[0]
-        if not len(places):
-            raise NotFound(f"there is no vertex {vertex!r} any more; it was merged or dropped")
-        self.teach(known.vectors[places[0]], name)
+        self.teach(self.learner.vector(vertex), name)
 
     def unteach(self, x: ArrayLike) -> None:
         """Take back what was taught at a place: a label, or who it is not."""
@@ -194,6 +227,26 @@ class Home:
     def drop(self, vertex: int) -> None:
         """Take one vertex out, with everything it stands for."""
         self._change("drop", lambda learner: learner.drop(vertex))
+
+    def merged_examples(self, since: int) -> tuple[MergedExamples, bool]:
+        """What was merged into what since a vertex came; whether history reaches back to that."""
+        files = self._files
+        event = files.log.of_vertex(since) - 1
+        reached = max(event, files.oldest)
+        found = merged_examples(files.log, files.snapshots.newest, self.sequence, reached)
+        return found, reached == event
+
+    def reduce(self, parts: Mapping[int, Mapping[int, int]]) -> None:
+        """Take out of vertices what was merged into them: how many examples, by part."""
+        state = self._learner.state()
+        counts, rows = state.multiplicities.copy(), {v: r for r, v in enumerate(state.ids.tolist())}
+        changes: list[Change] = []
+        for vertex, taken in parts.items():
+            counts[rows[vertex]] -= sum(taken.values())
+            changes.append(["reduced", vertex, sum(taken.values()), list(taken)])
+        if changes:
+            learner = self._learner.restored(replace(state, multiplicities=counts))
+            self.replace_learner("reduce", learner, changes)
 
     def merge(self, other: OnlineHarmonicLearner) -> None:
         """Take in all that another learner knows."""
@@ -307,9 +360,9 @@ class Home:
         """Which labeled examples the walk from x ends at."""
         return self.learner.explain(x)
 
-    def vertices(self) -> Vertices:
-        """All vertices in order of age."""
-        return self.learner.vertices()
+    def vertices(self, *, vectors: bool = True) -> Vertices:
+        """All vertices in order of age, with their vectors or without."""
+        return self.learner.vertices(vectors=vectors)
 
     def events(
         self,
@@ -321,10 +374,12 @@ class Home:
         camera: str | None = None,
         newest: bool = False,
     ) -> list[Event]:
-        """What happened, the oldest first unless the newest are wanted."""
-        return self._files.log.select(
-            after, limit, before=before, kind=kind, camera=camera, newest=newest
-        )
+        """What happened, the oldest first unless the newest are wanted; damage is a problem."""
+        log = self._files.log
+        found = log.select(after, limit, before=before, kind=kind, camera=camera, newest=newest)
+        for sequence in sorted(log.damaged):
+            self._files.report(f"event {sequence} of the history is damaged and is not shown")
+        return found
 
     def number(self, key: str) -> int | None:
         """A number that was stored."""
@@ -347,56 +402,172 @@ class Home:
         forgotten stays forgotten: no event before a forgetting can be reached.
         """
         files = self._files
-        if not is_number(to, whole=True) or not files.oldest <= to <= self.sequence:
-            raise NotFound(
-                f"event {to!r} cannot be undone to; give one from {files.oldest} to {self.sequence}"
-            )
+        self._refuse_unreachable(to)
         self._require_writable()
-        found = files.learner_after(int(to))
-        if found.problems:
-            raise HomeDamaged(f"cannot undo to event {to}: {found.problems[0]}")
-        learner = found.learner(self.learner.next_id)
+        learner = self._learner_after(to)
         alive = learner.vertices().ids.tolist()
-        self.replace_learner(
-            "undo", learner, [["undo", int(to)]], also=lambda: self.album.remove_all_but(alive)
-        )
+        with self.batch():
+            back = [[number, new, old] for number, old, new in files.log.name_changes(int(to))]
+            renamed = self.album.persons.change(back)
+            changes: list[Change] = [["undo", int(to)], *([["people", renamed]] if renamed else [])]
+            self.replace_learner("undo", learner, changes)
+            self.album.remove_all_but(alive)
         self._save_snapshot()
 
-    def forget(self, name: str, *, also: Callable[[], object] | None = None) -> ForgetReceipt:
+    def undo_preview(self, to: int) -> UndoPreview:
+        """What an undo to an event would take back; nothing is changed.
+
+        >>> import tempfile
+        >>> from onlooker import HeatKernel
+        >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with Home(folder, new_learner=lambda: learner) as home:
+        ...         home.teach([0.0, 0.0], "ana")
+        ...         home.undo_preview(0).people
+        ('ana',)
+        """
+        self._refuse_unreachable(to)
+        then, now = self._learner_after(to), self.learner
+        changed: dict[str, str] = {}
+        for _, old, new in reversed(self._files.log.name_changes(int(to))):
+            first = [name for name, current in changed.items() if current == old] or [str(old)]
+            changed |= dict.fromkeys(first, str(new))
+        # Two people who were made one would be two again: that is no other name.
+        changed = {old: new for old, new in changed.items() if new not in then.names}
+        # A name that was changed is the same person's: it counts as changed, and as nothing else.
+        before, after = _labels(then, changed), _labels(now, {})
+        known, knew = set(now.names), {changed.get(name, name) for name in then.names}
+        said, had = _negatives(now), {(v, changed.get(str(n), n)) for v, n in _negatives(then)}
+        ids, old_ids = set(now.vertices().ids.tolist()), set(then.vertices().ids.tolist())
+        return UndoPreview(
+            int(to),
+            events=self.sequence - int(to),
+            people=tuple(name for name in now.names if name not in knew),
+            people_back=tuple(n for n in then.names if changed.get(n, n) not in known),
+            renamed={new: old for old, new in changed.items() if new in known and old != new},
+            labels=dict(Counter(name for v, name in after.items() if before.get(v) != name)),
+            labels_back=dict(Counter(n for v, n in before.items() if after.get(v) != n)),
+            learned=len(ids - old_ids - after.keys() - {vertex for vertex, _ in said}),
+            learned_back=len(old_ids - ids - before.keys() - {vertex for vertex, _ in had}),
+            excluded=len(said - had),
+            excluded_back=len(had - said),
+        )
+
+    def _refuse_unreachable(self, to: int) -> None:
+        files = self._files
+        if not is_number(to, whole=True) or not files.oldest <= to <= self.sequence:
+            forgotten = is_number(to, whole=True) and files.log.last_forgetting() > to
+            why = " since somebody was forgotten after it" if forgotten else ""
+            raise NotFound(
+                f"event {to!r} cannot be undone to{why}; give one from {files.oldest} to "
+                f"{self.sequence}"
+            )
+
+    def _learner_after(self, to: int) -> OnlineHarmonicLearner:
+        found = self._files.learner_after(int(to))
+        if found.problems:
+            raise HomeDamaged(f"cannot undo to event {to}: {found.problems[0]}")
+        return found.learner(self.learner.next_id)
+
+    def forget(
+        self,
+        name: str,
+        *,
+        cards: Collection[int] = (),
+        also: Callable[[], object] | None = None,
+    ) -> ForgetReceipt:
         """Delete a name so that no byte of it remains in any file of the folder.
 
-        Its pictures, vectors and sightings go in one transaction, with what `also` deletes. Then
-        all of history goes, which holds vectors that were merged away and do not say whose they
-        were. The transaction stores a mark that only the end of the erasing removes: after a crash
-        the next start, or `expire`, finishes it. Copies outside the folder are yours to delete.
+        Any name that occurs anywhere in it, also one that was undone or taken back. All that was
+        ever named so goes, unless a person gave it another name since: vectors, pictures,
+        sightings, events, and what `also` deletes, in one transaction. With it go sightings of
+        strangers that would be named so, and those of the given cards. It stores marks that only
+        the end of the erasing removes: after a crash the next start, or `expire`, finishes it. What
+        belongs to others stays, but nothing before can be undone to. Copies outside the folder are
+        yours to delete.
         """
-        album = self.album
-        pictures, sightings = len(album.vertices()), 0
-
-        def delete_rows() -> None:
-            nonlocal sightings
-            sightings = album.forget(name, self.learner.changes().dropped)
-            self.set_number(FORGETTING, 1)
-            if also is not None:
-                also()
-
-        receipt = self.with_ballast(
-            lambda: self._change("forget", lambda learner: learner.forget(name), also=delete_rows)
-        )
+        if not self.mentions(name):
+            self.learner.forget(name)  # which says that nobody is called so
+        album, before = self.album, len(self.album.vertices())
+        removed = self.with_ballast(lambda: self._remove_person(name, cards, also))
         try:
-            erased = self.with_ballast(lambda: self._files.erase_history(self.learner))
+            erased = self.with_ballast(lambda: self._files.erase_forgotten(self.learner))
         except (HomeError, SnapshotError, OSError) as error:
             raise NotSaved(
-                f"{name!r} is forgotten, but copies are still on the disk ({error}); the "
-                "next start, or expire, will delete them"
+                f"forgotten, but copies are still on the disk ({error}); the next start, or "
+                "expire, will delete them"
             ) from error
         return ForgetReceipt(
-            **asdict(receipt),
-            pictures=pictures - len(album.vertices()),
-            sightings=sightings,
+            **asdict(removed.receipt),
+            pictures=before - len(album.vertices()),
+            sightings=removed.sightings,
             events=erased.events,
             snapshots=erased.snapshots,
         )
+
+    def mentions(self, name: str) -> bool:
+        """Whether a name occurs anywhere in the folder."""
+        return (
+            name in self.learner.names
+            or self._files.log.mentions(name)
+            or CardTable(self.database).mentions(name)
+            or as_text(name) in self._files.names_on_disk()
+        )
+
+    def vectors_of(self, name: str) -> dict[int, NDArray[Any]]:
+        """Everything stored that was ever named so, by vertex; it need not exist any more."""
+        return self._files.log.vertices_of(self.album.persons.numbers(name))
+
+    def learner_knowing(self, name: str) -> OnlineHarmonicLearner:
+        """The learner; where nobody is called so any more, a copy that knows what once was."""
+        learner = self.learner
+        if name not in learner.names:
+            learner = learner.restored(learner.state())
+            for vector in self.vectors_of(name).values():
+                with suppress(LabelConflict):
+                    learner.teach(vector, name)
+        return learner
+
+    def unnamed_sightings_of(self, name: str) -> set[int]:
+        """The sightings without a name whose face would be given this one, or asked about so."""
+        learner, once = self.learner_knowing(name), self.vectors_of(name)
+        length = learner.vertices().vectors.shape[1]
+        known = {vector.astype(np.float32).tobytes() for vector in once.values()}
+        found = set()
+        for number, vector in self.album.unnamed_vectors(length).items():
+            answer = learner.predict(vector)
+            if vector.tobytes() in known or name in (answer.label, answer.candidate):
+                found.add(number)
+        return found
+
+    def _remove_person(
+        self, name: str, cards: Collection[int], also: Callable[[], object] | None
+    ) -> "_Removed":
+        first = self.sequence + 1
+        with self.batch():
+            unnamed = self.unnamed_sightings_of(name) | self.album.of_cards(cards)
+            known = self.vertices()
+            labels = dict(zip(known.ids.tolist(), known.names, strict=True))
+            receipt = Receipt(0, 0, 0, ())
+            if name in self.learner.names:
+                receipt = self._change("forget", lambda learner: learner.forget(name))
+            for vertex in self.vectors_of(name).keys() & set(self.vertices().ids.tolist()):
+                if labels[vertex] is None:
+                    count = int(known.multiplicities[known.ids == vertex][0])
+                    self._change("forget", partial(OnlineHarmonicLearner.drop, vertex=vertex))
+                    receipt = replace(
+                        receipt,
+                        unlabeled=receipt.unlabeled + 1,
+                        multiplicity=receipt.multiplicity + count,
+                    )
+            if self.sequence < first:
+                self._files.log.append("forget", [], next_id=self.learner.next_id)
+            gone = labels.keys() - set(self.vertices().ids.tolist())
+            numbers = self._files.mark_forgotten(name, self.sequence)
+            sightings = self.album.forget(numbers, gone, unnamed)
+            if also is not None:
+                also()
+        return _Removed(receipt, sightings)
 
     def expire(self, now: float | None = None) -> Expired:
         """Delete what has expired, and what an interrupted forgetting left; for a background job.
@@ -413,11 +584,18 @@ class Home:
         files = self._files
         if self.number(FORGETTING) is not None:
             self._require_writable()  # only what is on the disk may become a snapshot
-            files.erase_history(self.learner)
-        sightings = self.album.expire(now - self.retention.sighting_days * DAY, now)
+            files.erase_forgotten(self.learner)
+        days, hours = self.retention.sighting_days, self.retention.stranger_hours
+        sightings = self.album.expire(now - days * DAY, now, now - hours * HOUR)
+        files.acknowledge()
         erased = files.thin(now)
         files.remove_old_copies()
         return Expired(sightings, erased.events, erased.snapshots)
+
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the database, for idle moments: damage finds less in it."""
+        with suppress(HomeError):  # what stays in the log is as safe there
+            self._files.database.checkpoint_if_needed()
 
     def with_ballast(self, delete: Callable[[], _Result]) -> _Result:
         """Run a deletion; where a full disk refuses it, again in the reserved space."""
@@ -433,12 +611,71 @@ class Home:
     # ---- pictures and sightings
 
     def record_sighting(
-        self, *, camera: str, frame: int, name: str | None, vertex: int | None
+        self,
+        *,
+        camera: str,
+        frame: int,
+        name: str | None,
+        vertex: int | None = None,
+        card: int | None = None,
+        vector: ArrayLike | None = None,
+        picture: Picture = None,
     ) -> None:
-        """Store who was seen; on a full disk it is left out."""
+        """Store who was seen, with the face, to be found again; on a full disk it is left out."""
         if not self._is_waiting:
             with suppress(NotSaved):
-                self.album.record_sighting(self._clock(), camera, frame, name, vertex)
+                where = self._clock(), camera, frame
+                face: dict[str, Any] = {"card": card, "vector": vector, "picture": picture}
+                self.album.record_sighting(*where, name, vertex, **face)
+                self._files.acknowledge()
+
+    def find_face(self, x: ArrayLike) -> list[SeenBefore]:
+        """Was this face here before? Everybody whose sightings it is linked to.
+
+        The most similar first, but before all others whom the learner names: of somebody who has
+        changed, it knows more than any single sighting tells.
+
+        >>> import tempfile
+        >>> from onlooker import HeatKernel
+        >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with Home(folder, new_learner=lambda: learner) as home:
+        ...         home.record_sighting(camera="door", frame=7, name="ana", vector=[0.0, 0.0])
+        ...         [(who.name, who.count) for who in home.find_face([0.1, 0.0])]
+        [('ana', 1)]
+        """
+        found = self.album.find_face(x, self.learner.kernel)
+        name = self.predict(x).label if len(self.learner) else None
+        return sorted(found, key=lambda who: who.name is None or who.name != name)
+
+    def record_twice(self, name: str, surer: int, other: int, *, camera: str, frame: int) -> None:
+        """Record that two faces of one frame, near to these vertices, had one name.
+
+        For the audit; on a full disk it is left out.
+        """
+        if not self._is_waiting:
+            with suppress(NotSaved), self._in_step():
+                self._files.log.append(
+                    "twice",
+                    [["twice", surer, other, name]],
+                    next_id=self._learner.next_id,
+                    camera=as_text(camera),
+                    frame=int(frame),
+                )
+
+    def record_camera(self, camera: str, state: str, problem: str) -> None:
+        """Record that a camera began to fail, or that this is over.
+
+        state: failing, live, ended or removed. On a full disk it is left out.
+        """
+        if not self._is_waiting and not self._ahead:
+            with suppress(NotSaved), self._in_step():
+                self._files.log.append(
+                    "camera",
+                    [["camera", state, problem]],
+                    next_id=self._learner.next_id,
+                    camera=as_text(camera),
+                )
 
     def add_pictures(self, pictures: Mapping[int, bytes]) -> None:
         """Give pictures to vertices that have none."""
@@ -457,11 +694,11 @@ class Home:
         picture: Picture = None,
         camera: str | None = None,
         frame: int | None = None,
-        also: Callable[[], object] | None = None,
+        about: Callable[[_Result], str | None] = lambda _: None,
     ) -> _Result:
         """Change the learner and record what that did; it is on the disk on return.
 
-        What `also` writes belongs to the same transaction.
+        about gives the name of whoever it is about.
         """
         if isinstance(picture, bytes):
             as_png(picture)
@@ -473,8 +710,9 @@ class Home:
         except BaseException:
             self._go_back()
             raise
+        self._watch_is_new |= kind != "observe"
         with self._in_step():
-            self._record(kind, picture, camera, frame, also)
+            self._record(kind, picture, camera, frame, about(result))
         self._snapshot_if_due()
         return result
 
@@ -484,7 +722,7 @@ class Home:
         picture: Picture,
         camera: str | None,
         frame: int | None,
-        also: Callable[[], object] | None,
+        name: str | None,
     ) -> None:
         learner, entries = self._learner, self._learner.entries()
         changes = changes_of(learner, entries, self._names, self._radius)
@@ -494,22 +732,19 @@ class Home:
         removed, pictured = removed_vertices(entries), pictured_vertex(kind, entries)
         png = None if picture is None or pictured is None else as_png(picture)
 
-        def alongside() -> None:
+        with self.database.transaction():
+            self._files.log.append(
+                kind,
+                changes,
+                next_id=learner.next_id,
+                entries=entries,
+                camera=None if camera is None else as_text(camera),
+                frame=None if frame is None else int(frame),
+                person=None if name is None else album.persons.number(name),
+            )
             if pictured is not None and png is not None:
                 album.put(pictured, now, png)
             album.remove(removed)
-            if also is not None:
-                also()
-
-        self._files.log.append(
-            kind,
-            changes,
-            next_id=learner.next_id,
-            entries=entries,
-            camera=None if camera is None else as_text(camera),
-            frame=None if frame is None else int(frame),
-            also=alongside if removed or also or png is not None else None,
-        )
         self._names, self._radius = learner.names, learner.radius
 
     def _save_snapshot(self) -> None:
@@ -528,6 +763,29 @@ class Home:
         if not self._in_batch and self.sequence >= due:
             self._save_snapshot()
 
+    def _look_for_alarm(
+        self, x: ArrayLike, prediction: Prediction, camera: str, frame: int
+    ) -> None:
+        """Record the alarm that a face raises which was just learned."""
+        if self._watch_is_new:
+            found = self.events(kind="alarm", newest=True, limit=ALARMS_READ)
+            self._watch.restart(self._learner, (Alarm.of(event.changes[0]) for event in found))
+            self._watch_is_new = False
+        alarm = self._watch.note(self._learner, x, prediction, camera)
+        if alarm is None:
+            return
+        with self._in_step():
+            self._files.log.append(
+                "alarm",
+                [alarm.change],
+                next_id=self._learner.next_id,
+                camera=as_text(camera),
+                frame=int(frame),
+                person=self.album.persons.number(alarm.name),
+            )
+        for event in self.events(self.sequence - 1, 1):
+            self.on_alarm(event)
+
     # ---- memory and disk in step
 
     @contextmanager
@@ -540,6 +798,7 @@ class Home:
                 self._refused(error)
             self._go_back(suspicious=isinstance(error, HomeDamaged))
             raise
+        self._files.acknowledge()
         self._read_only = None
 
     def _go_back(self, *, suspicious: bool = False) -> None:
@@ -556,7 +815,7 @@ class Home:
             self._ahead = False
 
     def _use(self, learner: OnlineHarmonicLearner) -> None:
-        self._learner = learner
+        self._learner, self._watch_is_new = learner, True
         self._names, self._radius = learner.names, learner.radius
 
     def _use_read_only(self, error: NotRepaired) -> None:
@@ -580,3 +839,15 @@ class Home:
             self._go_back()
         if self._ahead or self._is_waiting:
             raise NotSaved(f"nothing can be changed at the moment: {self._read_only}")
+
+
+def _labels(learner: OnlineHarmonicLearner, changed: Mapping[str, str]) -> dict[int, str]:
+    """Labeled vertices, by the names that people have now."""
+    known = learner.vertices()
+    named = zip(known.ids.tolist(), known.names, strict=True)
+    return {vertex: changed.get(name, name) for vertex, name in named if name is not None}
+
+
+def _negatives(learner: OnlineHarmonicLearner) -> set[tuple[int, str | None]]:
+    said = learner.vertices().negatives.items()
+    return {(vertex, name) for vertex, names in said for name in names}

@@ -1,6 +1,8 @@
 """People of a home: how much is known of each, and renaming or merging them in one event."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +32,28 @@ class PersonCounts:
     """Examples that all of them stand for."""
 
 
+class VertexOwner(NamedTuple):
+    """One vertex: whose face it is, whether a person said so, how many examples it stands for."""
+
+    vertex: int
+    name: str | None
+    labeled: bool
+    examples: int
+
+
+def vertex_owners(learner: OnlineHarmonicLearner) -> list[VertexOwner]:
+    """Of every vertex, whose face it is: as labeled, or as it would be recognized now.
+
+    One solve for all vertices; no vector is read.
+    """
+    known, owners = learner.vertices(vectors=False), learner.owners()
+    rows = zip(known.ids.tolist(), known.names, known.multiplicities.tolist(), strict=True)
+    return [
+        VertexOwner(vertex, name or owners[vertex], name is not None, count)
+        for vertex, name, count in rows
+    ]
+
+
 def count_people(learner: OnlineHarmonicLearner) -> list[PersonCounts]:
     """The counts of everybody, in the order they were first taught; one solve for all vertices.
 
@@ -40,16 +64,18 @@ def count_people(learner: OnlineHarmonicLearner) -> list[PersonCounts]:
     >>> count_people(learner)
     [PersonCounts(name='ana', labeled=1, learned=1, examples=2)]
     """
-    known, owners = learner.vertices(), learner.owners()
-    owner = np.array([owners[vertex] for vertex in known.ids.tolist()], dtype=object)
-    named = np.array([name is not None for name in known.names], dtype=bool)
-    people = []
-    for name in learner.names:
-        mine = owner == name
-        labeled = int(np.count_nonzero(mine & named))
-        examples = int(known.multiplicities[mine].sum())
-        people.append(PersonCounts(name, labeled, int(np.count_nonzero(mine)) - labeled, examples))
-    return people
+    return counts_of(learner.names, vertex_owners(learner))
+
+
+def counts_of(names: Iterable[str], owners: Iterable[VertexOwner]) -> list[PersonCounts]:
+    """The counts of these people, from whose face every vertex is."""
+    counts = {name: [0, 0, 0] for name in names}
+    for _, name, labeled, examples in owners:
+        if name is not None:
+            row = counts[name]
+            row[0 if labeled else 1] += 1
+            row[2] += examples
+    return [PersonCounts(name, *row) for name, row in counts.items()]
 
 
 def rename(home: Home, name: str, to: str) -> int:
@@ -86,7 +112,9 @@ def _change_name(home: Home, kind: str, name: str, to: str) -> int:
         if before[vertex] != after.get(vertex)
     ]
     changes.append(["names", list(renamed.names)])
-    home.replace_learner(kind, renamed, changes, also=lambda: home.album.rename(name, to))
+    with home.batch():
+        changes.append(["people", home.album.persons.rename(name, to)])
+        home.replace_learner(kind, renamed, changes)
     return len(mine)
 
 

@@ -5,7 +5,6 @@ that it may use: those of the core unless told otherwise. Distances of pictures 
 which a home does not know.
 """
 
-import re
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
@@ -16,6 +15,7 @@ from onlooker.core.errors import BadValue, SnapshotError
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.quantizer import QUANTIZERS
 from onlooker.core.similarity import Cosine, Distance, Euclidean, HeatKernel
+from onlooker.home.folder import SNAPSHOT_FILE
 from onlooker.home.home import Home
 
 DISTANCES: tuple[Distance, ...] = (Euclidean(), Cosine())
@@ -55,7 +55,9 @@ def learner_like(
     raise problem
 
 
-def empty_learner(path: Path, distances: Iterable[Distance] = DISTANCES) -> OnlineHarmonicLearner:
+def empty_learner(
+    path: snapshot.Source, distances: Iterable[Distance] = DISTANCES
+) -> OnlineHarmonicLearner:
     """An empty learner with the settings of a saved one."""
     header: dict[str, Any] = snapshot.read(path).header
     try:
@@ -67,7 +69,7 @@ def empty_learner(path: Path, distances: Iterable[Distance] = DISTANCES) -> Onli
         settings["trust_radius"] = header.get("trust_radius")  # an earlier version had none
         return OnlineHarmonicLearner(kernel, quantizer=quantizer, **settings)
     except (LookupError, TypeError, BadValue) as error:
-        raise SnapshotError(f"{path} is not a sound learner: {error}") from error
+        raise SnapshotError(f"{snapshot.name_of(path)} is not a sound learner: {error}") from error
 
 
 def _named(text: object, *known: Any) -> Any:
@@ -79,4 +81,4 @@ def _named(text: object, *known: Any) -> Any:
 
 def _snapshots(folder: Path) -> list[Path]:
     found = folder.glob("snapshots/*.snapshot")
-    return sorted(path for path in found if re.fullmatch(r"\d+\.snapshot", path.name))
+    return sorted(path for path in found if SNAPSHOT_FILE.search(path.name))

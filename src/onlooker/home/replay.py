@@ -81,6 +81,8 @@ class VertexTable:
                 vertices[change[2]][0] += vertices.pop(vertex)[0]
             elif kind == "absorbed":
                 vertices[vertex][0] += change[2] if len(change) > 2 else 1
+            elif kind == "reduced":
+                vertices[vertex][0] -= change[2]
             elif kind == "dropped":
                 del vertices[vertex]
                 self.negatives.pop(vertex, None)
@@ -96,7 +98,7 @@ class VertexTable:
                 self.names = change[1]
             elif kind in ("doubled", "radius"):
                 self.radius = change[1]
-            elif kind != "undo":
+            elif kind not in ("undo", "twice", "people", "alarm", "camera"):
                 raise ValueError(f"unknown change {kind!r}")
 
     @property
@@ -160,23 +162,76 @@ def replay(log: EventLog, newest: NewestSnapshot, upto: int) -> Replayed:
 
 
 def _replay_exactly(log: EventLog, newest: NewestSnapshot, upto: int) -> Replayed:
-    spans: list[tuple[int, int]] = []
-    top = upto
-    while True:
-        base, saved = _newest_snapshot(newest, top)
-        undo = log.last_undo(base, top)
-        if undo is None:
-            break
-        spans.insert(0, (undo, top))
-        top = _target_of_undo(log, undo)
+    saved, spans = _way_to(log, newest, upto)
     table = VertexTable(saved.state)
-    for after, last in [(base, top), *spans]:
+    for after, last in spans:
         _apply(log, table, after, last)
     lost = table.add_vectors(log.vectors(table.events_with_missing_vectors))
     problems = tuple(f"the vector of vertex {vertex} is damaged; it is lost" for vertex in lost)
     like = _any_vector(log, upto) if table.next_id > saved.state.next_id else None
     table.next_id = max(table.next_id, log.last()[1])  # no id is used twice
     return Replayed(OnlineHarmonicLearner(**saved.settings), table.state(like), upto, problems)
+
+
+def _way_to(
+    log: EventLog, newest: NewestSnapshot, upto: int
+) -> tuple[Saved, list[tuple[int, int]]]:
+    """A snapshot, and the events to apply to it, as ranges (after, last): around every undo."""
+    spans: list[tuple[int, int]] = []
+    top = upto
+    while True:
+        base, saved = _newest_snapshot(newest, top)
+        undo = log.last_undo(base, top)
+        if undo is None:
+            return saved, [(base, top), *spans]
+        spans.insert(0, (undo, top))
+        top = _target_of_undo(log, undo)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MergedExamples:
+    """Which vertices were merged into others since an event."""
+
+    parts: Mapping[int, Mapping[int, int]]
+    """By vertex: the vertices that are part of it now, and how many examples each had."""
+    vectors: Mapping[int, NDArray[Any]]
+    """Of the parts, where they are stored."""
+
+
+class _PartTable(VertexTable):
+    """The same table, which remembers what was merged into what."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        self.parts: dict[int, dict[int, int]] = {}
+        self.brought: dict[int, int] = {}
+
+    def apply(self, changes: Iterable[Change], sequence: int) -> None:
+        for change in changes:
+            if change[0] == "new":
+                self.brought[change[1]] = sequence
+            elif change[0] == "merged":
+                part, into = change[1], change[2]
+                inside = self.parts.pop(part, {})
+                inside[part] = self.vertices[part][0] - sum(inside.values())
+                self.parts[into] = {**self.parts.get(into, {}), **inside}
+            elif change[0] == "dropped":
+                self.parts.pop(change[1], None)
+            elif change[0] == "reduced" and change[1] in self.parts:
+                for part in change[3]:
+                    self.parts[change[1]].pop(part, None)
+            super().apply([change], sequence)
+
+
+def merged_examples(log: EventLog, newest: NewestSnapshot, upto: int, since: int) -> MergedExamples:
+    """What was merged into what, by replaying the events from the newest snapshot before one."""
+    saved, spans = _way_to(log, lambda top: newest(min(top, since)), upto)
+    table = _PartTable(saved.state)
+    for after, last in spans:
+        _apply(log, table, after, last)
+    wanted = {part for inside in table.parts.values() for part in inside}
+    vectors = log.vectors({table.brought[part] for part in wanted if part in table.brought})
+    return MergedExamples(table.parts, {part: vectors[part] for part in wanted & vectors.keys()})
 
 
 def _any_vector(log: EventLog, upto: int) -> NDArray[Any] | None:

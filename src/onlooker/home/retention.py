@@ -1,7 +1,7 @@
 """How long a home stores things, by which clock they expire, and reports of what was deleted."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from onlooker.core.records import Receipt
 
@@ -105,11 +105,38 @@ class Erased:
 
 
 @dataclass(frozen=True, slots=True)
+class UndoPreview:
+    """What an undo to an event would take back, and bring back.
+
+    >>> UndoPreview(41, events=3, labels={"ana": 4}, people=("ana",)).learned
+    0
+    """
+
+    to: int
+    events: int
+    """Since then, all of which are taken back."""
+    people: tuple[str, ...] = ()
+    """Who would have no name any more."""
+    people_back: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """The names that would be changed back, and what they would be."""
+    labels: Mapping[str, int] = field(default_factory=dict)
+    """Labeled faces that would not be labeled so any more, by name."""
+    labels_back: Mapping[str, int] = field(default_factory=dict)
+    learned: int = 0
+    """Faces that were learned by watching since, and would go."""
+    learned_back: int = 0
+    excluded: int = 0
+    """Statements of who a face is not, or that it is nobody, that would be taken back."""
+    excluded_back: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class ForgetReceipt(Receipt):
     """The learner's receipt, and what was deleted from the disk.
 
     >>> gone = {"pictures": 35, "sightings": 6, "events": 901, "snapshots": 2}
-    >>> ForgetReceipt("ana", 4, 31, 812, (), **gone).pictures
+    >>> ForgetReceipt(4, 31, 812, (), **gone).pictures
     35
     """
 

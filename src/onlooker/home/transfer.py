@@ -1,4 +1,4 @@
-"""Export and import: what a home has learned in one file, without its history.
+"""Export and import: what a home has learned in one file, without its history; tables as CSV.
 
 A zip archive that any program can open: `learner.snapshot`, `pictures/VERTEX.png`, and
 `manifest.json` with the SHA-256 of each. Nothing in it is compressed, so that it cannot unpack to
@@ -6,14 +6,18 @@ more than its size; nothing in it is code, and no name in it becomes the name of
 
 """
 
+import csv
 import hashlib
 import json
 import re
-import tempfile
+import shutil
+import struct
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import BytesIO, StringIO
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,15 +28,26 @@ from onlooker.core.errors import BadValue, Incompatible, OnlookerError, Snapshot
 from onlooker.core.files import move_into_place, refuse_irregular, replace_file
 from onlooker.core.graph import UNLABELED
 from onlooker.core.learner import OnlineHarmonicLearner
+from onlooker.core.persistence import Saved, errors_about
 from onlooker.core.records import State
 from onlooker.core.similarity import Distance
-from onlooker.home.album import as_png
+from onlooker.core.snapshot import Source
+from onlooker.home.album import StoredSighting, as_png
 from onlooker.home.database import HomeDamaged
 from onlooker.home.home import Home
 from onlooker.home.reopen import DISTANCES, empty_learner, is_home, reopen
 
 WHAT, VERSION = "onlooker export", 1
 LEARNER, MANIFEST = "learner.snapshot", "manifest.json"
+MOST_ENTRIES = 50_000
+"""Entries of an archive; each takes some hundred bytes of memory before anything is read."""
+MOST_MEMORY = 256e6
+"""Bytes that the similarities of an imported learner may take: 4,000 unlabeled vertices."""
+_END = struct.Struct("<4s4H2IH")
+"""The last record of a zip archive without a comment."""
+SIGHTING_COLUMNS = ("number", "time", "camera", "frame", "name", "vertex", "card", "utc")
+"""Of a table of sightings."""
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 _PICTURE = re.compile(r"pictures/(\d{1,18})\.png")
 
 
@@ -54,57 +69,87 @@ def export(home: Home, path: str | PathLike[str]) -> Export:
     target = Path(path)
     if target.exists():
         raise BadValue(f"{target} exists already; choose another name")
-    with _errors_about(target), tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        contents = {LEARNER: _saved(home.learner, Path(folder))}
-        for vertex in home.album.vertices():
-            with suppress(HomeDamaged):  # a damaged picture is left out
-                contents[f"pictures/{vertex}.png"] = home.album.picture(vertex) or b""
-        finished = Path(folder, "exported")
-        _write(finished, contents, home.learner)
-        exported = read(finished, [home.learner.kernel.distance])
-        move_into_place(finished, target)
-    return exported
+    pictures = {}
+    for vertex in home.album.vertices():
+        with suppress(HomeDamaged):  # a damaged picture is left out
+            pictures[vertex] = home.album.picture(vertex) or b""
+    content = to_bytes(Export(home.learner, pictures))
+    with _errors_about(target):
+        replace_file(target, content)
+        return read(target, [home.learner.kernel.distance])
 
 
 def to_bytes(exported: Export) -> bytes:
-    """The content of an export file, for an answer over the network."""
-    with tempfile.TemporaryDirectory() as folder:
-        finished = Path(folder, "exported")
-        with _errors_about(finished):
-            pictures = {f"pictures/{vertex}.png": png for vertex, png in exported.pictures.items()}
-            contents = {LEARNER: _saved(exported.learner, Path(folder)), **pictures}
-            _write(finished, contents, exported.learner)
-            read(finished, [exported.learner.kernel.distance])
-            return finished.read_bytes()
+    """The content of an export file.
+
+    Made in memory, because a process that is killed would leave faces in the temporary directory.
+    """
+    saved = BytesIO()
+    exported.learner.save(saved)
+    pictures = {f"pictures/{vertex}.png": png for vertex, png in exported.pictures.items()}
+    content = _archive({LEARNER: saved.getvalue(), **pictures}, exported.learner)
+    with _errors_about("the export"):
+        _read_archive(BytesIO(content), len(content), [exported.learner.kernel.distance])
+    return content
 
 
 def import_into(
     folder: str | PathLike[str],
     path: str | PathLike[str],
     distances: Iterable[Distance] = DISTANCES,
+    *,
+    trust_radius: Callable[[str], float | None] | None = None,
 ) -> Export:
     """Merge an export into a home; where there is no home, make one of it.
 
-    Other features, or another kernel, are refused: their vectors mean something else.
+    Other features, or another kernel, are refused: their vectors mean something else. trust_radius
+    gives that of a new home, from its features; without it, it is that of the export.
     """
     exported, target = read(path, distances), Path(folder)
+    if trust_radius is not None:
+        learner = exported.learner
+        empty = learner.empty_copy(trust_radius=trust_radius(learner.features))
+        exported = Export(empty.restored(learner.state()), exported.pictures)
     if is_home(target):
         with reopen(target, distances) as home:
+            own = home.learner.trust_radius
+            if trust_radius is not None and own != exported.learner.trust_radius:
+                raise BadValue(
+                    f"{target} was built with trust radius {'off' if own is None else f'{own:g}'} "
+                    "and keeps it; leave the radius out, or choose another folder"
+                )
             here, there = home.learner.features, exported.learner.features
             if here != there:
                 raise Incompatible(f"{path} has features {there!r}, {target} has {here!r}")
-            home.merge(exported.learner)
-            _show(home, exported)
+            with home.batch():
+                home.merge(exported.learner)
+                _show(home, exported)
         return exported
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise BadValue(f"{target} is neither a home nor an empty folder; choose another")
-    with tempfile.TemporaryDirectory() as scratch:
-        state = Path(scratch, LEARNER)
+    with _errors_about(target):
+        _make_home(target, exported)
+    return exported
+
+
+def _make_home(target: Path, exported: Export) -> None:
+    """A home that gets its name when it is complete: a killed import can be repeated."""
+    partial = target.with_name(f".{target.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)  # of an import that was killed
+    try:
+        partial.mkdir(mode=0o700, parents=True)
+        state = partial / LEARNER
         exported.learner.save(state)
         empty = empty_learner(state, [exported.learner.kernel.distance])
-        with Home(target, new_learner=lambda: empty, adopt=state) as home:
+        with Home(partial, new_learner=lambda: empty, adopt=state) as home:
             _show(home, exported)
-    return exported
+        state.unlink()
+        (partial / "lock").unlink()
+        if target.exists():
+            target.rmdir()  # an empty folder
+        move_into_place(partial, target)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def read(path: str | PathLike[str], distances: Iterable[Distance] = DISTANCES) -> Export:
@@ -116,19 +161,35 @@ def read(path: str | PathLike[str], distances: Iterable[Distance] = DISTANCES) -
         refuse_irregular(path)
         if _is_snapshot(Path(path)):
             return Export(_load(Path(path), distances), {})
-    with _errors_about(path), zipfile.ZipFile(path) as archive:
-        contents = _checked(archive)
-        with tempfile.TemporaryDirectory() as folder:
-            state = Path(folder, LEARNER)
-            state.write_bytes(contents.pop(LEARNER))
-            learner = _load(state, distances)
-        pictures = {}
-        for name, data in contents.items():
-            match = _PICTURE.fullmatch(name)
-            if match is None:
-                raise ValueError(f"{name[:60]!r} is no part of one")
-            pictures[int(match[1])] = as_png(data)
+        with Path(path).open("rb") as file:
+            return _read_archive(file, Path(path).stat().st_size, distances)
+
+
+def _read_archive(file: BinaryIO, size: int, distances: Iterable[Distance]) -> Export:
+    _refuse_long_directory(file, size)
+    with zipfile.ZipFile(file) as archive:
+        contents = _checked(archive, size)
+    learner = _load(BytesIO(contents.pop(LEARNER)), distances)
+    pictures = {}
+    for name, data in contents.items():
+        match = _PICTURE.fullmatch(name)
+        if match is None:
+            raise ValueError(f"{name[:60]!r} is no part of one")
+        pictures[int(match[1])] = as_png(data)
     return Export(learner, pictures)
+
+
+def _refuse_long_directory(file: BinaryIO, size: int) -> None:
+    """The list of entries is read as a whole, so its length is checked before."""
+    file.seek(max(0, size - _END.size))
+    end = file.read(_END.size)
+    if len(end) == _END.size and end.startswith(b"PK\5\6"):
+        count = _END.unpack(end)[4]
+        if count > MOST_ENTRIES:
+            raise ValueError(f"it claims {count} entries, at most {MOST_ENTRIES} are read")
+    elif file.seek(0) == 0 and file.read(2) == b"PK":
+        raise ValueError("it was written by another program, or is cut off")
+    file.seek(0)
 
 
 def _is_snapshot(path: Path) -> bool:
@@ -137,16 +198,29 @@ def _is_snapshot(path: Path) -> bool:
         return file.readline(64).startswith(b"onlooker snapshot ")
 
 
-def _load(path: Path, distances: Iterable[Distance]) -> OnlineHarmonicLearner:
+def _load(path: Source, distances: Iterable[Distance]) -> OnlineHarmonicLearner:
     distance = empty_learner(path, distances).kernel.distance
-    return OnlineHarmonicLearner.load(path, distance=distance)
+    saved = Saved.read(path, distance=distance, quantizer=None, features=None)
+    labels = saved.state.labels
+    unlabeled = int(np.count_nonzero(labels == UNLABELED))
+    needed = 2 * 8 * unlabeled * len(labels)  # similarities and distances
+    if needed > MOST_MEMORY:
+        raise SnapshotError(
+            f"its {len(labels)} vertices, {unlabeled} of them unlabeled, would take "
+            f"{needed / 1e9:.1f} GB of memory; at most {MOST_MEMORY / 1e9:.1f} GB are read"
+        )
+    with errors_about(path):
+        return OnlineHarmonicLearner(**saved.settings).restored(saved.state)
 
 
-def _checked(archive: zipfile.ZipFile) -> dict[str, bytes]:
+def _checked(archive: zipfile.ZipFile, size: int) -> dict[str, bytes]:
     """The files of the manifest, each as it was written, and no others."""
     entries = {entry.filename: entry for entry in archive.infolist()}
+    claimed = sum(max(entry.file_size, entry.compress_size) for entry in archive.infolist())
+    if claimed > size:
+        raise ValueError(f"its entries claim {claimed} bytes in a file of {size}")
     if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries.values()):
-        raise ValueError("it was to_bytes again by another program")
+        raise ValueError("it was written again by another program")
     manifest: dict[str, Any] = json.loads(archive.read(entries.pop(MANIFEST)))
     if (manifest["what"], manifest["version"]) != (WHAT, VERSION):
         raise ValueError(f"it is {manifest['what']!r} of version {manifest['version']!r}")
@@ -159,7 +233,7 @@ def _checked(archive: zipfile.ZipFile) -> dict[str, bytes]:
     return contents
 
 
-def _write(path: Path, contents: Mapping[str, bytes], learner: OnlineHarmonicLearner) -> None:
+def _archive(contents: Mapping[str, bytes], learner: OnlineHarmonicLearner) -> bytes:
     manifest = {
         "what": WHAT,
         "version": VERSION,
@@ -168,21 +242,13 @@ def _write(path: Path, contents: Mapping[str, bytes], learner: OnlineHarmonicLea
         "vertices": len(learner),
         "files": {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()},
     }
-
-    def write(file: BinaryIO) -> None:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            # a fixed date: the same home gives the same bytes
-            archive.writestr(zipfile.ZipInfo(MANIFEST), json.dumps(manifest, indent=1).encode())
-            for name, data in contents.items():
-                archive.writestr(zipfile.ZipInfo(name), data)
-
-    replace_file(path, write)
-
-
-def _saved(learner: OnlineHarmonicLearner, folder: Path) -> bytes:
-    path = folder / LEARNER
-    learner.save(path)
-    return path.read_bytes()
+    written = BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_STORED) as archive:
+        # a fixed date: the same home gives the same bytes
+        archive.writestr(zipfile.ZipInfo(MANIFEST), json.dumps(manifest, indent=1).encode())
+        for name, data in contents.items():
+            archive.writestr(zipfile.ZipInfo(name), data)
+    return written.getvalue()
 
 
 def _show(home: Home, exported: Export) -> None:
@@ -247,3 +313,37 @@ def export_person(home: Home, name: str, vertices: Collection[int]) -> PersonExp
         state.next_id,
     )
     return PersonExport(home.learner, alone, pictures)
+
+
+# ---- tables
+
+
+def sighting_cells(seen: StoredSighting) -> list[Any]:
+    """A sighting as a row of a table.
+
+    >>> sighting_cells(StoredSighting(1, 60.0, "door", 7, "ana", None))
+    [1, 60.0, 'door', 7, 'ana', None, None, '1970-01-01T00:01:00+00:00']
+    """
+    where = seen.number, seen.time, seen.camera, seen.frame
+    when = datetime.fromtimestamp(seen.time, UTC).isoformat(timespec="seconds")
+    return [*where, seen.name, seen.vertex, seen.card, when]
+
+
+def csv_text(rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as lines of a CSV file.
+
+    >>> csv_text([["name", "score"], ["=1+1", -1.5]])
+    "name,score\\r\\n'=1+1,-1.5\\r\\n"
+    """
+    text = StringIO()
+    csv.writer(text).writerows([safe_cell(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def safe_cell(cell: object) -> object:
+    """Text that a spreadsheet would run as a formula gets an apostrophe; numbers are unchanged.
+
+    >>> safe_cell("=HYPERLINK(1)"), safe_cell(-1.5)
+    ("'=HYPERLINK(1)", -1.5)
+    """
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) else cell

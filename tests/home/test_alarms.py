@@ -1,0 +1,216 @@
+"""Alarms: who takes over a name is noticed, once, and nobody else is."""
+
+from itertools import cycle, islice
+
+import numpy as np
+import pytest
+
+from helpers.homes import crash, opened, png
+from onlooker import HeatKernel, OnlineHarmonicLearner
+from onlooker.home.alarms import ESTABLISHED, FAR, RUN, Alarm, AlarmWatch
+from onlooker.home.events import digest
+
+LENGTHS = (1, 6, 30, 100)
+VICTIM, ATTACKER, OTHER = np.eye(128)[:3]
+
+
+def new_learner():
+    return OnlineHarmonicLearner(HeatKernel(0.19, 9.5e-6))
+
+
+def faces(rng, person, count, spread=0.02):
+    """Faces of one person are about 0.3 from each other, those of two people 1.4."""
+    rows = person + spread * rng.normal(size=(count, 128))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def morph(rng, length):
+    shares = (np.arange(length) + 0.5) / length
+    return [faces(rng, (1 - at) * VICTIM + at * ATTACKER, 1)[0] for at in shares]
+
+
+def settle(home, rng, name="ana", person=VICTIM):
+    """Label somebody, and have them seen for a while."""
+    for x in faces(rng, person, 4):
+        home.teach(x, name)
+    see(home, faces(rng, person, 2 * ESTABLISHED))
+
+
+def see(home, rows, camera="door"):
+    for x in rows:
+        home.observe(x, camera=camera, frame=int(home.sequence), picture=png())
+
+
+def alarms(home):
+    return [Alarm.of(event.changes[0]) for event in home.events(kind="alarm")]
+
+
+@pytest.fixture
+def home(tmp_path):
+    with opened(tmp_path, new_learner=new_learner) as home:
+        yield home
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_a_morph_raises_one_alarm_with_the_name_and_the_faces(home, length):
+    rng = np.random.default_rng(length)
+    settle(home, rng)
+    see(home, morph(rng, length))
+    see(home, faces(rng, ATTACKER, 20))
+    assert home.predict(ATTACKER).label == "ana", "nothing was taken"
+    (alarm,) = alarms(home)
+    assert alarm.name == "ana"
+    assert alarm.kind in ("region", "drift")
+    assert alarm.words.startswith("is this ana?")
+    known = home.vertices()
+    rows = dict(zip(known.ids.tolist(), known.vectors, strict=True))
+    assert all(rows[vertex] @ ATTACKER > rows[vertex] @ VICTIM for vertex in alarm.vertices)
+    assert alarm.bridge in rows
+    assert set(alarm.vertices) <= set(home.album.vertices()), "their pictures can be shown"
+    see(home, faces(rng, ATTACKER, 3 * RUN))
+    see(home, faces(rng, VICTIM, RUN))
+    assert alarms(home) == [alarm], "once for a region"
+
+
+def test_the_event_of_an_alarm_says_where_and_whoever_wants_to_know_is_called(home):
+    rng, heard = np.random.default_rng(1), []
+    home.on_alarm = heard.append
+    settle(home, rng)
+    see(home, morph(rng, 6))
+    see(home, faces(rng, ATTACKER, RUN), camera="door")
+    (event,) = home.events(kind="alarm")
+    assert heard == [event]
+    assert (event.camera, event.kind) == ("door", "alarm")
+    (learned,) = home.events(event.sequence - 2, 1)
+    assert (learned.kind, learned.frame) == ("observe", event.frame)
+
+
+@pytest.mark.parametrize("how", ["close", "crash"])
+def test_a_home_that_is_opened_again_has_its_alarm_and_does_not_repeat_it(tmp_path, how):
+    rng = np.random.default_rng(2)
+    home = opened(tmp_path, new_learner=new_learner)
+    settle(home, rng)
+    see(home, morph(rng, 6))
+    see(home, faces(rng, ATTACKER, RUN))
+    before, word = alarms(home), digest(home.learner)
+    assert len(before) == 1
+    home.close() if how == "close" else crash(home)
+    with opened(tmp_path, new_learner=new_learner) as again:
+        assert not again.problems
+        assert digest(again.learner) == word
+        see(again, faces(rng, VICTIM, 2 * ESTABLISHED))
+        see(again, faces(rng, ATTACKER, 2 * RUN))
+        assert alarms(again) == before
+
+
+def test_who_comes_again_after_everything_was_removed_raises_another(home):
+    rng = np.random.default_rng(3)
+    settle(home, rng)
+    see(home, morph(rng, 6))
+    see(home, faces(rng, ATTACKER, RUN))
+    known = home.vertices()
+    for vertex in known.ids[known.vectors @ VICTIM < 0.95].tolist():
+        home.drop(vertex)
+    assert home.predict(ATTACKER).label is None
+    see(home, faces(rng, VICTIM, 2 * ESTABLISHED))
+    see(home, morph(rng, 6))
+    see(home, faces(rng, ATTACKER, RUN))
+    assert [alarm.name for alarm in alarms(home)] == ["ana", "ana"]
+
+
+def test_nobody_is_suspected_for_coming_in_another_light_or_scattered(home):
+    """Light that moves every face by the same, within a link; and faces half covered, which are
+    beyond it, but less alike than those of somebody else."""
+    rng = np.random.default_rng(4)
+    settle(home, rng)
+    dim = VICTIM + 0.75 * OTHER
+    see(home, faces(rng, dim, 4 * RUN))
+    covered = faces(rng, VICTIM + 2 * OTHER, 4 * RUN, spread=0.12)
+    accepted = [home.observe(x, camera="door", frame=0) for x in covered]
+    assert {each.support for each in accepted} == {"inferred"}
+    distances = [home.learner.label_distance(x, "ana") for x in covered]
+    assert np.median(distances) > FAR * home.learner.kernel.reach
+    see(home, faces(rng, VICTIM, 4 * RUN))
+    assert alarms(home) == []
+
+
+def test_somebody_who_was_hardly_ever_near_the_labels_is_not_suspected(home):
+    """Labeled in the dark and seen in the light, which no distance tells from a takeover."""
+    rng = np.random.default_rng(5)
+    for x in faces(rng, VICTIM, 4):
+        home.teach(x, "ana")
+    see(home, morph(rng, 6))
+    see(home, faces(rng, ATTACKER, 4 * RUN))
+    assert home.predict(ATTACKER).label == "ana"
+    assert alarms(home) == []
+
+
+def test_a_slow_morph_is_a_drift_before_it_is_complete(home):
+    rng = np.random.default_rng(6)
+    settle(home, rng)
+    see(home, morph(rng, 200)[:150])
+    (alarm,) = alarms(home)
+    assert alarm.kind == "drift"
+
+
+def test_two_people_who_touch(home):
+    rng = np.random.default_rng(7)
+    settle(home, rng)
+    settle(home, rng, "ben", ATTACKER)
+    assert alarms(home) == []
+    see(home, faces(rng, VICTIM + ATTACKER, RUN))
+    (alarm,) = alarms(home)
+    assert (alarm.kind, {alarm.name, alarm.other}) == ("touching", {"ana", "ben"})
+
+
+def test_one_camera_that_differs_from_the_others(home):
+    rng = np.random.default_rng(8)
+    settle(home, rng)
+    near = VICTIM + 0.8 * OTHER  # linked; what follows is not, but too near to be a region
+    far = VICTIM + 1.5 * OTHER
+    see(home, faces(rng, near, 2), camera="yard")
+    see(home, faces(rng, far, 40), camera="yard")
+    assert [(alarm.kind, alarm.other) for alarm in alarms(home)] == [("camera", "yard")]
+
+
+def test_a_face_that_a_person_labels_is_where_the_name_may_be(home):
+    rng = np.random.default_rng(9)
+    settle(home, rng)
+    see(home, morph(rng, 6))
+    attacker = faces(rng, ATTACKER, RUN + 5)
+    see(home, attacker[: RUN - 5])
+    home.teach(attacker[RUN - 5], "ana")  # it is ana after all
+    see(home, attacker)
+    assert alarms(home) == []
+
+
+@pytest.mark.parametrize("name", ["ana", "ben"])
+def test_an_alarm_is_forgotten_with_either_of_the_two_it_is_about(home, name):
+    rng = np.random.default_rng(11)
+    settle(home, rng)
+    settle(home, rng, "ben", ATTACKER)
+    see(home, faces(rng, VICTIM + ATTACKER, RUN))
+    assert len(alarms(home)) == 1
+    home.forget(name)
+    assert alarms(home) == []
+    assert not home.mentions(name)
+    see(home, faces(rng, VICTIM, 5))
+    see(home, faces(rng, ATTACKER, 5))
+
+
+def test_an_alarm_costs_little_beside_the_step(home):
+    """Examined are only runs of faces that are not linked to a label, and not all of those."""
+    rng, counted = np.random.default_rng(10), []
+
+    class Counting(OnlineHarmonicLearner):
+        def state(self):
+            counted.append(1)
+            return super().state()
+
+    learner = Counting(HeatKernel(0.19, 9.5e-6))
+    for x in faces(rng, VICTIM, 4):
+        learner.teach(x, "ana")
+    watch = AlarmWatch()
+    for x in islice(cycle(faces(rng, VICTIM, 50)), 300):
+        watch.note(learner, x, learner.observe(x), "door")
+    assert not counted

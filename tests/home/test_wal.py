@@ -1,0 +1,150 @@
+"""A damaged write-ahead log: nothing that was acknowledged is lost without a word."""
+
+import random
+import shutil
+
+import numpy as np
+import pytest
+
+from helpers.homes import NEVER, opened, png, watch
+from helpers.waiting import eventually
+from onlooker.home.events import digest
+from onlooker.home.wal import WriteAheadLog
+from onlooker.web.service import HomeThread
+
+FRAME = 24 + 4096
+
+
+class Killed:
+    """A home that was killed with all its events in the log, and what it knew after each."""
+
+    def __init__(self, folder):
+        self.folder, self._scratch = folder / "killed", folder / "copy"
+        home = opened(folder / "home", retention=NEVER)
+        self.digests = {0: digest(home.learner)}
+        for step in range(40):
+            watch(home, 2, 1, start=step)
+            self.digests[home.sequence] = digest(home.learner)
+            if step % 5 == 0:
+                home.teach(np.full(8, 30.0 + step), "pictured", picture=png(step, side=40))
+                home.record_sighting(camera="door", frame=step, name="pictured", vertex=None)
+            self.digests[home.sequence] = digest(home.learner)
+        self.sequence, self.sightings = home.sequence, len(home.album.sightings())
+        shutil.copytree(folder / "home", self.folder)  # what a kill leaves
+        home.close()
+        self.log = (self.folder / "onlooker.db-wal").read_bytes()
+
+    def copy(self, log):
+        """The same folder with another log."""
+        shutil.rmtree(self._scratch, ignore_errors=True)
+        shutil.copytree(self.folder, self._scratch)
+        path = self._scratch / "onlooker.db-wal"
+        path.unlink() if log is None else path.write_bytes(log)
+        return self._scratch
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    return Killed(tmp_path_factory.mktemp("killed"))
+
+
+def assert_nothing_lost_unsaid(killed, folder):
+    """All is there, or the problems say which events are not: how many are lost."""
+    with opened(folder) as home:
+        lost = [problem for problem in home.problems if "lost: event" in problem]
+        if not lost:
+            assert digest(home.learner) == killed.digests[killed.sequence]
+            seen = len(home.album.sightings())
+            assert seen == killed.sightings or any("sightings" in each for each in home.problems)
+            return 0
+        words = lost[0].split()
+        first, last = int(words[words.index("lost:") + 2]), int(words[-1])
+        assert last == killed.sequence
+        assert digest(home.learner) == killed.digests[first - 1]
+        return last - first + 1
+
+
+def test_one_flipped_bit_in_the_log_loses_no_acknowledged_event(killed):
+    rng = random.Random(0)
+    for _ in range(12):
+        damaged = bytearray(killed.log)
+        damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+        folder = killed.copy(damaged)
+        assert assert_nothing_lost_unsaid(killed, folder) == 0
+        copies = list(folder.glob("onlooker.db.damaged-*-wal"))
+        assert [copy.read_bytes() for copy in copies] == [bytes(damaged)]
+
+
+def test_most_flipped_bits_are_found_from_the_checksums_alone(killed):
+    rng, corrected = random.Random(1), 0
+    for _ in range(30):
+        damaged = bytearray(killed.log)
+        damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+        corrected += WriteAheadLog(bytes(damaged), 4096).before_damage() == killed.log
+    assert corrected > 20
+
+
+@pytest.mark.parametrize("frame", [0, 7, 30, -1])
+def test_a_zeroed_frame_of_the_log_costs_what_is_said_to_be_lost(killed, frame):
+    count = (len(killed.log) - 32) // FRAME
+    start = 32 + frame % count * FRAME
+    damaged = killed.log[:start] + bytes(FRAME) + killed.log[start + FRAME :]
+    assert assert_nothing_lost_unsaid(killed, killed.copy(damaged)) <= 1
+
+
+@pytest.mark.parametrize("size", [None, 0, 20, 5000, 200_000, -1])
+def test_a_log_that_was_cut_or_removed_does_not_lose_events_silently(killed, size):
+    log = None if size is None else killed.log[:size]
+    assert assert_nothing_lost_unsaid(killed, killed.copy(log)) > 0
+
+
+def test_a_database_file_that_was_removed_from_beside_its_log_is_missed(killed):
+    folder = killed.copy(killed.log)
+    (folder / "onlooker.db").unlink()
+    assert assert_nothing_lost_unsaid(killed, folder) == killed.sequence
+
+
+@pytest.mark.parametrize("stated", [b"\x51\x3c", b"\x20\x00", b"\x00\x07"])
+def test_a_wrong_page_size_in_the_database_is_no_traceback_and_spares_the_log(killed, stated):
+    folder = killed.copy(killed.log)
+    content = (folder / "onlooker.db").read_bytes()
+    (folder / "onlooker.db").write_bytes(content[:16] + stated + content[18:])
+    assert_nothing_lost_unsaid(killed, folder)
+    assert WriteAheadLog(killed.log, int.from_bytes(stated, "big")).corrected == 0
+
+
+def test_what_was_never_acknowledged_is_not_called_lost(killed):
+    """A power cut tears the last transaction before anybody heard of it."""
+    folder = killed.copy(killed.log)
+    home = opened(folder, retention=NEVER)
+    acknowledged = (folder / "lock").read_bytes()
+    word = digest(home.learner)
+    home.teach(np.full(8, 80.0), "torn", picture=png(1, side=90))
+    shutil.rmtree(killed.folder.with_name("torn"), ignore_errors=True)
+    torn = shutil.copytree(folder, killed.folder.with_name("torn"))
+    home.close()
+    log = (torn / "onlooker.db-wal").read_bytes()
+    (torn / "onlooker.db-wal").write_bytes(log[: -2 * FRAME] + bytes(FRAME) + log[-FRAME:])
+    (torn / "lock").write_bytes(acknowledged)
+    with opened(torn) as home:
+        assert home.problems == ()
+        assert digest(home.learner) == word
+    assert list(torn.glob("*damaged*")) == []
+
+
+def test_a_damaged_lock_file_is_no_damage(killed):
+    folder = killed.copy(killed.log)
+    (folder / "lock").write_bytes(b"\xff" * 60)
+    with opened(folder) as home:
+        assert home.problems == ()
+        assert digest(home.learner) == killed.digests[killed.sequence]
+
+
+def test_an_idle_service_leaves_nothing_in_the_log(tmp_path):
+    thread = HomeThread(lambda: opened(tmp_path))
+    log = tmp_path / "onlooker.db-wal"
+    try:
+        thread.submit(lambda home: home.teach(np.zeros(8), "ana")).result()
+        eventually(lambda: log.stat().st_size == 0)
+    finally:
+        thread.close()
