@@ -14,7 +14,9 @@ import pytest
 
 from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
 from onlooker.core.similarity import Euclidean, squared_distances
+from onlooker.home.audit import audit
 from onlooker.home.home import Home
+from onlooker.home.reopen import reopen
 from onlooker.recognition import enrolment
 from onlooker.recognition.recognizer import VOTES, FaceRecognizer, majority
 from onlooker.simulation.filming import Truth
@@ -183,6 +185,24 @@ def test_a_home_gives_the_same_sightings_as_a_learner(home, one_each):
     for index, faces in enumerate(greys.tolist()):
         assert durable.see(frame(index, *faces)) == learner.see(frame(index, *faces))
     assert len(home.learner) == len(learner.learner) > 4
+
+
+def test_two_faces_of_a_frame_with_one_name_are_on_record_once(home):
+    watched = FaceRecognizer(home, FINDER, one_each=True, every_face=True)
+    for index in range(4):
+        watched.see(frame(index, 110, 103))
+    (event,) = home.events(kind="twice")
+    ((kind, surer, other, name),) = event.changes
+    assert (kind, name, event.camera, event.frame) == ("twice", "ana", "door", 0)
+    assert {surer, other} <= set(home.vertices().ids.tolist())
+    (pair,) = audit(home.learner, refused=0, events=[event]).twice
+    assert (pair.name, pair.surer, pair.other) == ("ana", surer, other)
+    home.teach(np.array([103 / 255], np.float32), not_name="ana")
+    reopened = home.folder
+    home.close()
+    with reopen(reopened) as again:
+        assert again.problems == ()
+        assert [event.kind for event in again.events()].count("twice") == 1
 
 
 def test_a_home_records_each_name_of_a_track_once(home):
@@ -373,13 +393,14 @@ def write(path, pictures):
 
 @pytest.fixture(scope="module")
 def videos(tmp_path_factory):
-    """ana.mp4 shows one person; later.mp4 the same one a moment later, then another."""
+    """ana.mp4 shows one person, ben.mp4 another; later.mp4 ana a moment later, then ben."""
     folder = tmp_path_factory.mktemp("videos")
     scenes = scenario("V1")
     write_video(folder / "ana.mp4", islice(scenes, 20))
     truths = write_video(folder / "later.mp4", islice(scenes, 20))
     assert len({truth.person for truth in truths[:10]}) == 1
     assert truths[9].person != truths[10].person
+    write_video(folder / "ben.mp4", islice(scenario("V1"), 30, 40))
     write(folder / "wall.mp4", [np.full((60, 80, 3), 90, np.uint8)] * 5)
     return folder
 
@@ -486,7 +507,7 @@ def tried(watched, file):
 def test_people_in_a_folder_may_be_videos(videos, tmp_path):
     (tmp_path / "ana").mkdir()
     (tmp_path / "ana" / "walk.mp4").write_bytes((videos / "ana.mp4").read_bytes())
-    (tmp_path / "ben.MP4").write_bytes((videos / "later.mp4").read_bytes())
+    (tmp_path / "ben.MP4").write_bytes((videos / "ben.mp4").read_bytes())
     assert watching_pixels().enrol_folder(tmp_path) == {"ana": 4, "ben": 4}
 
 

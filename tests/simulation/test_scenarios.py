@@ -209,7 +209,7 @@ def test_unknown_scenarios_and_negative_lengths_are_refused():
 def test_without_the_pictures_the_error_names_the_extra(monkeypatch):
     monkeypatch.setattr(orl, "find_spec", lambda name: None)
     orl.pictures_of.cache_clear()
-    with pytest.raises(NotFound, match=r"onlooker\[faces\]"):
+    with pytest.raises(NotFound, match=r"pip install .*\[faces\]"):
         orl.pictures_of(1)
     with pytest.raises(NotFound, match="41"):
         orl.pictures_of(41)

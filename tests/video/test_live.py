@@ -17,7 +17,8 @@ import av
 import pytest
 
 from helpers.recordings import jpeg, level, shade, write_pictures, write_video
-from onlooker.video.sources import SourceError, frames_from
+from onlooker.video.live import FailureWatch
+from onlooker.video.sources import CameraCondition, SourceError, frames_from
 
 FAST = {"stall_after": 0.6, "reconnect_after": (0.05, 0.1)}
 
@@ -124,7 +125,7 @@ def test_a_camera_that_dies_refuses_and_stalls_comes_back(caplog):
 
 
 def test_pauses_grow_and_begin_again_after_a_frame(caplog):
-    caplog.set_level(logging.WARNING, "onlooker")
+    caplog.set_level(logging.DEBUG, "onlooker")
     good = plays(*[jpeg(90)] * 4)
     with (
         Camera(good, refuses, refuses, refuses, good, refuses) as camera,
@@ -133,9 +134,73 @@ def test_pauses_grow_and_begin_again_after_a_frame(caplog):
         list(itertools.islice(stream, 8))
         while len(caplog.records) < 6:
             time.sleep(0.01)
-        assert "503" in stream.counts[camera.camera].problem or "5XX" in caplog.text
+        assert "5XX" in stream.conditions[camera.camera].problem
+    warned = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(warned) == 4  # the stream ended, and 503, each twice: not one for every attempt
     pauses = [record.getMessage().rsplit(" in ", 1)[1] for record in caplog.records]
     assert pauses[:6] == ["0.01 s", "0.02 s", "0.03 s", "0.03 s", "0.01 s", "0.02 s"]
+
+
+def test_the_condition_of_a_camera_says_since_when_it_fails_and_why():
+    with (
+        Camera(refuses, plays(*[jpeg(40)] * 5, then="stall"), endless(90)) as camera,
+        frames_from(f"door={camera.url}", retry_first=True, **FAST) as stream,
+    ):
+        assert stream.conditions["door"].state in ("connecting", "failing")
+        first = next(stream)
+        assert first.index == 0
+        live = stream.conditions["door"]
+        assert (live.state, live.problem) == ("live", "")
+        assert live.since <= live.last_frame
+        while (lost := stream.conditions["door"]).state == "live":
+            time.sleep(0.01)
+        assert (lost.state, lost.problem) == (
+            "failing",
+            f"lost http://127.0.0.1:{camera.server.server_port}/...: nothing arrived within 0.6 s",
+        )
+        assert lost.last_frame >= live.last_frame
+        for frame in stream:
+            if level(frame) > 80:
+                break
+        back = stream.conditions["door"]
+        assert (back.state, back.problem) == ("live", "")
+        assert back.since > lost.since
+        assert back.fps > 0
+
+
+def test_a_password_that_is_refused_is_not_tried_every_few_seconds(caplog):
+    def wrong(handler, over):
+        handler.send_error(401)
+
+    caplog.set_level(logging.WARNING, "onlooker")
+    with (
+        Camera(wrong) as camera,
+        frames_from(camera.url, retry_first=True, **FAST) as stream,
+    ):
+        while not caplog.records:
+            time.sleep(0.01)
+        assert stream.conditions[camera.camera].state == "failing"
+        assert "trying again in 60 s" in caplog.text
+
+
+def test_a_camera_that_comes_and_goes_is_one_failure():
+    now = [0.0]
+    watch = FailureWatch(steady=10.0, clock=lambda: now[0])
+    failing, live = CameraCondition("failing", 5.0, "lost"), CameraCondition("live", 6.0)
+    reported = []
+    for second in range(60):
+        now[0] = float(second)
+        flapping = second < 40 and second % 3 == 0
+        reported += watch.changes({"door": failing if flapping else live, "yard": live})
+    assert [(each.camera, each.state, each.problem) for each in reported] == [
+        ("door", "failing", "lost"),
+        ("door", "live", "lost"),
+    ]
+    watch.changes({"door": failing})
+    assert [each.state for each in watch.changes({})] == ["removed"]
+    watch.changes({"door": failing})
+    ended = CameraCondition("ended", 7.0)
+    assert [each.state for each in watch.changes({"door": ended})] == ["ended"]
 
 
 def test_corrupt_and_resized_frames_are_counted_and_survived():

@@ -7,6 +7,8 @@ import time
 import av
 import cv2
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from helpers.recordings import level, shade, write_pictures, write_video
 from onlooker.core.errors import BadValue, OnlookerError
@@ -202,3 +204,48 @@ def test_frames_larger_than_the_limit_are_not_unpacked(tmp_path):
     with frames_from(video, max_pixels=100_000) as stream:
         assert list(stream) == []
     assert stream.counts["v"].corrupt >= 1
+
+
+@pytest.mark.parametrize(("suffix", "codec"), [("h264", "libx264"), ("mjpeg", "mjpeg")])
+def test_a_video_that_grows_in_mid_stream_is_not_decoded_beyond_the_limit(tmp_path, suffix, codec):
+    sizes = [(48, 64), (480, 640), (48, 64), (96, 128)]
+    parts = [
+        write_video(tmp_path / f"part{n}.{suffix}", [10] * 3, codec=codec, size=size)
+        for n, size in enumerate(sizes)
+    ]
+    video = tmp_path / f"grows.{suffix}"
+    video.write_bytes(b"".join(part.read_bytes() for part in parts))
+    with frames_from(video, max_pixels=96 * 128) as stream:
+        shapes = [frame.pixels.shape[:2] for frame in stream]
+    assert set(shapes) == {(48, 64), (96, 128)}
+    assert stream.counts["grows"].corrupt >= 1
+
+
+@pytest.fixture(scope="module")
+def videos(tmp_path_factory):
+    """A folder of small videos of every kind that is easily made."""
+    folder = tmp_path_factory.mktemp("videos")
+    kinds = {"mp4": "libx264", "mkv": "mpeg4", "avi": "mjpeg", "h264": "libx264"}
+    for suffix, codec in kinds.items():
+        write_video(folder / f"v.{suffix}", [40, 90], codec=codec, size=(32, 32), fps=25)
+    return folder
+
+
+@given(
+    st.sampled_from(["mp4", "mkv", "avi", "h264"]),
+    st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.binary(max_size=4)), max_size=6),
+)
+@settings(max_examples=60, deadline=None)
+def test_no_frame_ever_has_more_pixels_than_allowed(videos, tmp_path_factory, suffix, changes):
+    damaged = bytearray((videos / f"v.{suffix}").read_bytes())
+    for share, new in changes:
+        at = int(share * len(damaged))
+        damaged[at : at + len(new)] = new
+    video = tmp_path_factory.mktemp("damaged") / f"v.{suffix}"
+    video.write_bytes(damaged)
+    try:
+        with frames_from(video, max_pixels=32 * 32) as stream:
+            sizes = [frame.pixels.shape[0] * frame.pixels.shape[1] for frame in stream]
+    except SourceError:
+        return
+    assert all(size <= 32 * 32 for size in sizes)

@@ -1,14 +1,14 @@
 """The faces that a name is learned from: the one in a picture, or a few of a video that differ."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from onlooker.core.checks import Floats, Slots, as_number, slots_where
+from onlooker.core.checks import Floats, Slots, as_name, as_number, slots_where
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import HeatKernel, squared_distances_of_all
 from onlooker.video.image_files import SUFFIXES, read_picture
@@ -24,6 +24,10 @@ VIDEOS = frozenset(
 
 FACES_PER_VIDEO = 4
 """Faces of a video that are taught by default: as many as the paper labels."""
+
+SECOND_PERSON = 0.25
+"""From this share of a video's faces on, those that are like each other and unlike the rest are a
+second person, not a passer-by."""
 
 CANDIDATES = 200
 """Faces of a video to choose from at most, however long it is."""
@@ -66,7 +70,7 @@ class Enrolment:
     def faces(self, path: Path) -> list[EnrolmentFace]:
         """The one of a picture, up to `faces_per_video` of a video."""
         if path.suffix.lower() in VIDEOS:
-            return self._spread_out(self._candidates(path))
+            return self._spread_out(self._candidates(path), path)
         return [self._in_picture(path)]
 
     def _in_picture(self, path: Path) -> EnrolmentFace:
@@ -82,16 +86,29 @@ class Enrolment:
             raise BadValue(f"the face in {path} is {face.refusal}; take a better picture")
         return EnrolmentFace(face.vector, face.thumbnail(), face.box.area)
 
-    def _spread_out(self, candidates: Sequence[EnrolmentFace]) -> list[EnrolmentFace]:
+    def different(self, faces: Sequence[EnrolmentFace], count: int) -> list[EnrolmentFace]:
+        """Up to so many faces of one person: the largest, and those that differ most."""
+        vectors = np.stack([face.vector for face in faces])
+        squared = squared_distances_of_all(self.kernel.distance, vectors)
+        first = int(np.argmax([face.area for face in faces]))
+        return [faces[row] for row in spread_out(squared, first=first, count=count)]
+
+    def _spread_out(self, candidates: Sequence[EnrolmentFace], path: Path) -> list[EnrolmentFace]:
         """The largest face, then again and again the one least like all that were chosen.
 
         A large face shows most; the others are there to differ from it. A video in which nothing
         moves gives one face: the same one twice would teach nothing. Faces that most of the video
         is not linked to are left out: a passer-by, or something that is no face, differs most.
+        Where they are many, the name is not learned: nobody can say which of the two has it.
         """
         vectors = np.stack([face.vector for face in candidates])
         squared = squared_distances_of_all(self.kernel.distance, vectors)
-        group = largest_group(self.kernel.weights(squared))
+        group, others = two_largest_groups(self.kernel.weights(squared))
+        if len(others) > SECOND_PERSON * len(candidates):
+            raise BadValue(
+                f"{path} seems to show two people: {len(group)} of {len(candidates)} faces are "
+                f"like each other, and {len(others)} others are; cut it, or use pictures"
+            )
         areas = np.array([face.area for face in candidates])
         first = int(np.argmax(areas[group]))
         chosen = spread_out(squared[np.ix_(group, group)], first=first, count=self.faces_per_video)
@@ -149,14 +166,15 @@ class _SkippedFrames:
         )
 
 
-def largest_group(weights: Floats) -> Slots:
-    """The rows of the largest connected part of a graph; of the first of them on a tie.
+def two_largest_groups(weights: Floats) -> tuple[Slots, Slots]:
+    """The rows of the two largest connected parts of a graph; on a tie the first comes first.
 
-    >>> largest_group(np.array([[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]]))
-    array([1, 2])
+    >>> two_largest_groups(np.array([[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]]))
+    (array([1, 2]), array([0]))
     """
     _, parts = connected_components(weights > 0, directed=False)
-    return slots_where(parts == np.argmax(np.bincount(parts)))
+    first, second = np.argsort(-np.bincount(parts, minlength=2), kind="stable")[:2]
+    return slots_where(parts == first), slots_where(parts == second)
 
 
 def spread_out(squared: Floats, *, first: int, count: int) -> list[int]:
@@ -173,6 +191,20 @@ def spread_out(squared: Floats, *, first: int, count: int) -> list[int]:
         if len(chosen) == count or not gaps.any():
             return chosen
         chosen.append(int(np.argmax(gaps)))
+
+
+def people_in_library(folder: str | Path, leave_out: Collection[str]) -> dict[str, list[Path]]:
+    """The pictures of everybody in `folder/NAME/**`, as other programs store or export them."""
+    people = {
+        as_name(path.name): sorted(
+            file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES
+        )
+        for path in sorted(Path(folder).iterdir())
+        if path.is_dir() and not path.name.startswith(".") and path.name not in leave_out
+    }
+    if not any(people.values()):
+        raise BadValue(f"nobody is in {folder}; it needs a folder with photos for each, NAME/*.jpg")
+    return {name: files for name, files in people.items() if files}
 
 
 def people_in(folder: str | Path) -> dict[str, list[Path]]:

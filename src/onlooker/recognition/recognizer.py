@@ -56,6 +56,9 @@ class Strangers(Protocol):
         starts: whether it may start a card; if not, and it belongs to none, it goes nowhere.
         """
 
+    def is_shown(self, number: int) -> bool:
+        """Whether there is such a card, and nobody chose to ignore it."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recognition:
@@ -95,8 +98,10 @@ class _TrackNames:
     """What the learner said of the face that was measured last."""
     agreed: int = 0
     """Faces in a row, up to this one, that were measured and given its name."""
-    announced: str | None = None
-    """So that the home records each name of a track once."""
+    announced: str | int | None = None
+    """The name or the card that the home has a sighting of: each of a track is recorded once."""
+    withheld: set[str] = field(default_factory=set)
+    """Names that a surer face of the same frame had, of which the home has a record."""
     card: int | None = None
     """The card of a stranger that its last unknown face went to: the next one is likely theirs."""
     carded: bool = False
@@ -184,7 +189,7 @@ class FaceRecognizer:
                 track.look = None  # so that its next face is measured
             where = frame.camera, frame.index, frame.time, track.number, face.box
             sighting = Sighting(*where, name, prediction, face.refusal, face.measured)
-            self._announce(sighting, names)
+            self._announce(sighting, names, face)
             found.append(Recognition(face, sighting, vertex, card))
         return RecognizedFrame(found, detected - began, measured - detected, learned - measured)
 
@@ -274,7 +279,11 @@ class FaceRecognizer:
         for at, face in enumerate(faces):
             if at in losers:
                 tracks[at].look = None  # it gets its name back when the other face has gone
-                answers.append(_Answer(losers[at]))
+                guess, winner = losers[at]
+                if learn:
+                    names = self._names_of(frame.camera, tracks[at])
+                    self._record_twice(frame, names, guess.label, faces[winner], face)
+                answers.append(_Answer(Prediction(None, guess.scores, guess.sink, None)))
             elif face.vector is None:
                 answers.append(_Answer(before[at]))
             elif learn:
@@ -318,8 +327,11 @@ class FaceRecognizer:
 
     def _losers(
         self, faces: Sequence[MeasuredFace], before: Sequence[Prediction | None]
-    ) -> dict[int, Prediction]:
-        """The faces whose name a surer face of the same frame has (or an earlier, on a tie)."""
+    ) -> dict[int, tuple[Prediction, int]]:
+        """The faces whose name a surer face of the same frame has (or an earlier, on a tie).
+
+        With what each would be called, and which face has the name.
+        """
         guesses: dict[int, Prediction] = {}
         for at, (face, answer) in enumerate(zip(faces, before, strict=True)):
             if face.vector is not None:
@@ -332,10 +344,29 @@ class FaceRecognizer:
                 mine = guess.scores[guess.label], -at
                 best[guess.label] = max(mine, best.get(guess.label, mine))
         return {
-            at: Prediction(None, guess.scores, guess.sink, None)
+            at: (guess, -best[guess.label][1])
             for at, guess in guesses.items()
             if guess.label is not None and best[guess.label][1] != -at
         }
+
+    def _record_twice(
+        self,
+        frame: Frame,
+        names: _TrackNames,
+        name: str | None,
+        surer: MeasuredFace,
+        other: MeasuredFace,
+    ) -> None:
+        """Have the home record, once a track and name, that two faces of a frame had one name."""
+        if self._home is None or name is None or name in names.withheld:
+            return
+        if surer.vector is None or other.vector is None:
+            return  # in the next frame in which both are measured
+        known, kernel = self._home.vertices(), self.learner.kernel
+        near = [kernel.similarity(x, known.vectors) for x in (surer.vector, other.vector)]
+        first, second = (int(known.ids[each.argmax()]) for each in near)
+        self._home.record_twice(name, first, second, camera=frame.camera, frame=frame.index)
+        names.withheld.add(name)
 
     def _names_of(self, camera: str, track: Track) -> _TrackNames:
         names = self._names.pop((camera, track.number), None)
@@ -347,16 +378,34 @@ class FaceRecognizer:
             self._names.popitem(last=False)
         return names
 
-    def _announce(self, sighting: Sighting, names: _TrackNames) -> None:
-        """Have the home record a sighting whenever a track gets a name, or another one."""
-        if self._home is None:
+    def _announce(self, sighting: Sighting, names: _TrackNames, face: MeasuredFace) -> None:
+        """Have the home record a sighting whenever a track gets a name, or another one.
+
+        And when it is settled that a track is a stranger: the first faces of somebody known are
+        often blurred.
+        """
+        home = self._home
+        if home is None:
             return
-        known, names.announced = names.announced, sighting.name
-        if sighting.name is not None and sighting.name != known:
-            vertex = sighting.answer.vertex if sighting.answer else None
-            self._home.record_sighting(
-                camera=sighting.camera, frame=sighting.frame, name=sighting.name, vertex=vertex
-            )
+        known: str | int | None = sighting.name
+        if known is None and names.card is not None and self._strangers is not None:
+            settled = len(names.votes) >= SETTLED and not any(names.votes)
+            if not settled or not self._strangers.is_shown(names.card):
+                return
+            known = names.card
+        before, names.announced = names.announced, known
+        if known is None or known == before:
+            return
+        vertex = sighting.answer.vertex if sighting.answer and sighting.name else None
+        home.record_sighting(
+            camera=sighting.camera,
+            frame=sighting.frame,
+            name=sighting.name,
+            vertex=vertex,
+            card=None if sighting.name else names.card,
+            vector=face.vector,
+            picture=face.jpeg,
+        )
 
 
 def majority(votes: Iterable[str | None]) -> str | None:

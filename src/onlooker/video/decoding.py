@@ -8,11 +8,12 @@ it may use are listed here.
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import av
 import numpy as np
@@ -22,6 +23,7 @@ from onlooker.core.errors import NotFound
 from onlooker.simulation.scenarios import prepared, scenario
 from onlooker.video.addresses import Address, Kind, SourceError
 from onlooker.video.image_files import PictureError, read_picture
+from onlooker.video.rtsp_relay import RtspRelay
 from onlooker.vision.types import Frame, Pixels
 
 _PROTOCOLS = "rtsp,rtp,srtp,udp,http,https,tls,tcp"
@@ -34,8 +36,16 @@ _VIDEO_FORMATS = (
 """Formats that contain pictures themselves; playlists, which name other files, are left out."""
 
 _BROKEN = "the connection broke"
+RATE_WINDOW = 5.0
+"""Seconds over which frames per second are counted."""
+_RATE_FRAMES = 600
+"""Frames that are counted for that at most."""
 SIMULATED_FPS = 12.0
 """Frames per second of the simulated camera: what a computer without a GPU keeps up with."""
+
+
+class AccessRefused(SourceError):
+    """A camera that refuses the user or the password."""
 
 
 @dataclass(slots=True)
@@ -43,7 +53,7 @@ class FrameCounts:
     """How many frames of one camera were handed out, dropped or unusable.
 
     >>> FrameCounts(frames=3, corrupt=1)
-    FrameCounts(frames=3, dropped=0, corrupt=1, resized=0, reconnects=0, problem='')
+    FrameCounts(frames=3, dropped=0, corrupt=1, resized=0, reconnects=0)
     """
 
     frames: int = 0
@@ -56,8 +66,82 @@ class FrameCounts:
     """Frames that had another size than the one before."""
     reconnects: int = 0
     """How often a lost stream came back."""
+
+
+CameraState = Literal["connecting", "live", "ended", "failing"]
+"""connecting: no frame yet, and nothing went wrong; live: frames arrive; ended: a recording that is
+over; failing: it cannot be opened, or no frames arrive."""
+
+
+@dataclass(frozen=True, slots=True)
+class CameraCondition:
+    """The state of a camera, since when it is in it, and why.
+
+    >>> CameraCondition("failing", since=60.0, problem="Connection refused").last_frame is None
+    True
+    """
+
+    state: CameraState = "connecting"
+    since: float = 0.0
+    """Seconds since 1970 by the wall clock."""
     problem: str = ""
-    """Why no frames arrive at the moment; empty while they do."""
+    """Of one that is failing, the last error in words."""
+    last_frame: float | None = None
+    """When the newest frame arrived, by the wall clock; None: none ever did."""
+    fps: float = 0.0
+    """Frames handed out per second, over the last seconds."""
+
+
+class ConditionTracker:
+    """Follows one camera; written by the thread that reads it, and read by any.
+
+    >>> tracker = ConditionTracker(clock=lambda: 60.0)
+    >>> tracker.failed("Connection refused")
+    >>> tracker.now().state, tracker.now().since
+    ('failing', 60.0)
+    >>> tracker.arrived()
+    >>> tracker.now().state, tracker.now().problem
+    ('live', '')
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._condition = CameraCondition(since=clock())
+        self._times: deque[float] = deque(maxlen=_RATE_FRAMES)
+
+    @property
+    def failing(self) -> bool:
+        """Whether no frame has arrived since the last error."""
+        return self._condition.state == "failing"
+
+    def now(self) -> CameraCondition:
+        """The condition at this moment."""
+        now, times = time.monotonic(), list(self._times)
+        recent = [at for at in times if at > now - RATE_WINDOW]
+        span = max(now - recent[0], 1.0) if recent else 1.0
+        return replace(self._condition, fps=len(recent) / span)
+
+    def arrived(self) -> None:
+        """A frame has arrived."""
+        now = self._clock()
+        since = self._condition.since if self._condition.state == "live" else now
+        self._condition = CameraCondition("live", since, "", now)
+
+    def handed_out(self) -> None:
+        """A frame was given to whoever reads the stream."""
+        self._times.append(time.monotonic())
+
+    def failed(self, why: str) -> None:
+        """It cannot be opened, or was lost."""
+        since = self._condition.since if self.failing else self._clock()
+        self._condition = replace(self._condition, state="failing", since=since, problem=why)
+
+    def ended(self) -> None:
+        """A recording is over, and every frame of it was handed out."""
+        if self._condition.state != "ended":
+            self._condition = replace(
+                self._condition, state="ended", since=self._clock(), problem=""
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +162,7 @@ class FrameBuilder:
     """Seconds between two frames, for a source without times."""
     index: int = -1
     size: tuple[int, ...] = ()
+    condition: ConditionTracker = field(default_factory=ConditionTracker)
 
     def frame(self, raw: RawFrame, time: float | None = None) -> Frame | None:
         """The next frame, at this time or the raw frame's own; None for a corrupt one."""
@@ -88,6 +173,7 @@ class FrameBuilder:
         if self.size and raw.pixels.shape != self.size:
             self.counts.resized += 1
         self.size = raw.pixels.shape
+        self.condition.arrived()
         if time is None:
             time = self.due(raw)
         return Frame(self.camera, self.index, time, raw.pixels)
@@ -123,11 +209,29 @@ def open_source(
     if address.kind is Kind.PICTURES:
         yield OpenedSource(_read_all(address.files, max_pixels), recorded=True)
         return
-    with closing(_container(address, timeout, max_pixels)) as container:
+    with (
+        _relayed(address) as relay,
+        closing(_container(address, relay, timeout, max_pixels)) as container,
+    ):
         if not container.streams.video:
             raise SourceError(f"there are no pictures in {address.shown}, only other streams")
         recorded = address.kind is Kind.VIDEO or bool(container.duration)
-        yield OpenedSource(_decode(address, container, max_pixels), recorded)
+        yield OpenedSource(_decode(address, container, relay, max_pixels), recorded)
+
+
+@contextmanager
+def _relayed(address: Address) -> Iterator[RtspRelay | None]:
+    """The relay to an RTSP camera; none for other sources."""
+    if address.kind is not Kind.STREAM or not address.target.lower().startswith("rtsp"):
+        yield None
+        return
+    try:
+        relay = RtspRelay(address.target)
+    except (OSError, ValueError) as error:  # ValueError: a host name that cannot be looked up
+        reason = getattr(error, "strerror", None) or "it does not answer"
+        raise SourceError(f"cannot open {address.shown}: {reason}") from None
+    with closing(relay):
+        yield relay
 
 
 def _read_all(files: tuple[Path, ...], max_pixels: int) -> Iterator[RawFrame]:
@@ -155,7 +259,9 @@ def _simulated(name: str, endless: bool) -> Iterator[RawFrame | None]:
         raise SourceError(str(error)) from error
 
 
-def _container(address: Address, timeout: float, max_pixels: int) -> InputContainer:
+def _container(
+    address: Address, relay: RtspRelay | None, timeout: float, max_pixels: int
+) -> InputContainer:
     form: str | None = None
     options = {"format_whitelist": _VIDEO_FORMATS, "max_pixels": str(max_pixels)}
     match address.kind:
@@ -165,25 +271,33 @@ def _container(address: Address, timeout: float, max_pixels: int) -> InputContai
             target = "file:" + os.path.abspath(address.target)
             options |= {"protocol_whitelist": "file"}
         case _:
-            target = address.target
-            options |= {"protocol_whitelist": _PROTOCOLS}
-            if target.lower().startswith("rtsp"):
+            target = address.target if relay is None else relay.target
+            # Without a guess of the frame rate, which takes twenty frames, it is there at once.
+            options |= {"protocol_whitelist": _PROTOCOLS, "fpsprobesize": "0"}
+            if relay is not None:
                 options |= {"rtsp_flags": "prefer_tcp"}
             else:
                 options |= {"max_redirects": "0", "http_proxy": ""}
+    start = time.monotonic()
     try:
         return av.open(target, "r", format=form, options=options, timeout=timeout)
     except (av.FFmpegError, ValueError, UnicodeError) as error:
         reason = _reason(error, address, timeout)
-        if address.kind is Kind.STREAM and reason == _BROKEN:
+        if relay is not None:
+            late = time.monotonic() - start >= timeout  # FFmpeg takes that for bad data
+            reason = relay.problem or (_nothing_arrived(timeout) if late else reason)
+        elif address.kind is Kind.STREAM and reason == _BROKEN:
             reason += ", or the address redirects (redirects are not followed)"
+        refused = isinstance(error, (av.error.HTTPUnauthorizedError, av.error.HTTPForbiddenError))
         # "from None": the library's own message repeats the address with its password.
-        raise SourceError(f"cannot open {address.shown}: {reason}") from None
+        raise (AccessRefused if refused else SourceError)(
+            f"cannot open {address.shown}: {reason}"
+        ) from None
 
 
 def _reason(error: Exception, address: Address, timeout: float) -> str:
     if isinstance(error, av.error.ExitError):
-        return f"nothing arrived within {timeout:g} s"
+        return _nothing_arrived(timeout)
     if address.kind is Kind.VIDEO and isinstance(
         error, (av.error.InvalidDataError, av.error.ArgumentError, av.error.EOFError)
     ):
@@ -194,6 +308,10 @@ def _reason(error: Exception, address: Address, timeout: float) -> str:
         return "not a video stream (playlists are not followed)"
     text = str(getattr(error, "strerror", None) or type(error).__name__)
     return _BROKEN if text == "Input/output error" else text
+
+
+def _nothing_arrived(timeout: float) -> str:
+    return f"nothing arrived within {timeout:g} s"
 
 
 def _device(address: Address) -> tuple[str, str, dict[str, str]]:
@@ -220,7 +338,7 @@ def _device(address: Address) -> tuple[str, str, dict[str, str]]:
 
 
 def _decode(
-    address: Address, container: InputContainer, max_pixels: int
+    address: Address, container: InputContainer, relay: RtspRelay | None, max_pixels: int
 ) -> Iterator[RawFrame | None]:
     video = container.streams.video[0]
     video.codec_context.options = {"max_pixels": str(max_pixels)}
@@ -229,26 +347,32 @@ def _decode(
             if packet.stream.index != video.index:
                 yield None
                 continue
-            yield from _decode_packet(packet)
+            yield from _decode_packet(packet, max_pixels)
             yield None
+        if relay is not None and relay.problem:
+            raise SourceError(f"lost {address.shown}: {relay.problem}")
     except av.FFmpegError as error:
         if address.kind is not Kind.VIDEO:
             reason = _reason(error, address, float(container.read_timeout or 0))
+            reason = relay.problem or reason if relay is not None else reason
             raise SourceError(f"lost {address.shown}: {reason}") from None
         yield RawFrame(None, None)  # a file that was cut off: everything before was read
 
 
-def _decode_packet(packet: "av.Packet[Any]") -> list[RawFrame]:
+def _decode_packet(packet: "av.Packet[Any]", max_pixels: int) -> list[RawFrame]:
     try:
         frames = packet.decode()
-        return [RawFrame(frame.time, _pixels(frame)) for frame in frames]
+        return [RawFrame(frame.time, _pixels(frame, max_pixels)) for frame in frames]
     except (av.FFmpegError, MemoryError):
         return [RawFrame(None, None)]
 
 
-def _pixels(frame: av.VideoFrame) -> Pixels | None:
-    """The pixels, rotated as the file says: phones record how they were held."""
-    if frame.is_corrupt:
+def _pixels(frame: av.VideoFrame, max_pixels: int) -> Pixels | None:
+    """The pixels, rotated as the file says: phones record how they were held.
+
+    The decoder has the same limit, but not every decoder that FFmpeg has heeds it.
+    """
+    if frame.is_corrupt or frame.width * frame.height > max_pixels:
         return None
     pixels = frame.to_ndarray(format="bgr24")
     rotated = np.rot90(pixels, round(frame.rotation / 90) % 4)

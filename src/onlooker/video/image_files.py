@@ -1,27 +1,66 @@
-"""Picture files, read with OpenCV after a check of the header: a small file may need gigabytes."""
+"""Picture files: Pillow reads the header and decodes, so that both mean the same picture.
+
+A small file may need gigabytes. Two libraries that read one header can disagree about its size; the
+object that is checked here is the one that decodes.
+"""
 
 import os
 import re
 import stat
-import struct
+from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
-import cv2
 import numpy as np
+from PIL import Image
+from PIL.BmpImagePlugin import BmpImageFile
+from PIL.ImageFile import ImageFile
+from PIL.JpegImagePlugin import JpegImageFile
+from PIL.PngImagePlugin import PngImageFile
+from PIL.PpmImagePlugin import PpmImageFile
+from PIL.WebPImagePlugin import WebPImageFile
 
-from onlooker.core.errors import OnlookerError
+from onlooker.core.errors import OnlookerError, install_command
 from onlooker.vision.types import Pixels, picture
 
 MAX_PIXELS = 50_000_000
 """Larger pictures and frames are refused before they are decoded."""
 
 SUFFIXES = frozenset(
-    {".bmp", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".tif", ".tiff", ".webp"}
+    {".bmp", ".heic", ".heif", ".jpeg", ".jpg", ".pbm", ".pgm", ".png", ".pnm", ".ppm", ".webp"}
 )
 """Lower-case suffixes of the files that count as pictures in a folder."""
 
 _MAX_BYTES = 512 * 1024 * 1024
-_CUT_SHORT = "it was cut short"
+
+
+def _heic(data: BytesIO) -> ImageFile:
+    """A photo as phones take it; its decoder is an extra, and turns it upright."""
+    from pi_heif.as_plugin import HeifImageFile
+
+    return HeifImageFile(data)
+
+
+_FORMATS: tuple[tuple[re.Pattern[bytes], Callable[[BytesIO], ImageFile]], ...] = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), PngImageFile),
+    (re.compile(rb"\xff\xd8\xff"), JpegImageFile),
+    (re.compile(rb"BM"), BmpImageFile),
+    (re.compile(rb"RIFF.{4}WEBPVP8[ LX]", re.DOTALL), WebPImageFile),
+    (re.compile(rb"P[1-6]\s"), PpmImageFile),
+    (re.compile(rb".{4}ftyp(he[iv][cmsx]|mif1|msf1)", re.DOTALL), _heic),
+)
+"""The few formats that users have, each by how a file of it begins."""
+_ORIENTATION = 0x0112
+"""The EXIF tag that says how the camera was held."""
+_UPRIGHT: dict[int, Callable[[Pixels], Pixels]] = {
+    2: lambda pixels: pixels[:, ::-1],
+    3: lambda pixels: pixels[::-1, ::-1],
+    4: lambda pixels: pixels[::-1],
+    5: lambda pixels: pixels.swapaxes(0, 1),
+    6: lambda pixels: np.rot90(pixels, -1),
+    7: lambda pixels: pixels[::-1, ::-1].swapaxes(0, 1),
+    8: lambda pixels: np.rot90(pixels),
+}
 
 
 class PictureError(OnlookerError):
@@ -29,10 +68,7 @@ class PictureError(OnlookerError):
 
 
 def read_picture(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> Pixels:
-    """The pixels of a JPEG, PNG, BMP, WebP, TIFF or PNM file, grey, alpha and 16 bit converted.
-
-    The picture is rotated as its EXIF data says, as picture viewers do. Transparent pixels get the
-    colour that is stored for them.
+    """The pixels of a picture file, as `decode_picture` gives them; the error names the file.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -41,23 +77,51 @@ def read_picture(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) 
     ...     read_picture(file).tolist()
     [[[0, 0, 0], [255, 255, 255]]]
     """
-    data = _contents(Path(path))
+    return decode_picture(_contents(Path(path)), max_pixels=max_pixels, shown=f" {str(path)!r}")
+
+
+def decode_picture(data: bytes, *, max_pixels: int = MAX_PIXELS, shown: str = "") -> Pixels:
+    """The pixels of a JPEG, PNG, BMP, WebP, HEIC or PNM file, grey, alpha and 16 bit converted.
+
+    The picture is rotated as its EXIF data says, as picture viewers do. Transparent pixels get the
+    colour that is stored for them. shown names the picture in errors.
+
+    >>> decode_picture(b"P5 2 1 255 " + bytes([0, 255])).tolist()
+    [[[0, 0, 0], [255, 255, 255]]]
+    """
+
+    def check(width: int, height: int) -> None:
+        if width * height > max_pixels:
+            raise PictureError(
+                f"the picture{shown} has {width} x {height} pixels, "
+                f"at most {max_pixels / 1e6:g} million are read; make it smaller first"
+            )
+
+    if data[12:15] == b"VP8":
+        check(*_webp_size(data))  # libwebp takes the memory when it opens the file
     try:
-        width, height = picture_size(data)
+        image = _opened(data)
     except ValueError as error:
-        raise PictureError(f"cannot read the picture {str(path)!r}: {error}") from None
-    if width * height > max_pixels:
-        raise PictureError(
-            f"the picture {str(path)!r} has {width} x {height} pixels, "
-            f"at most {max_pixels / 1e6:g} million are read; make it smaller first"
-        )
+        raise PictureError(f"cannot read the picture{shown}: {error}") from None
+    check(*image.size)
     try:
-        pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_ANYDEPTH)
-    except cv2.error:
-        pixels = None
-    if pixels is None or pixels.dtype not in (np.uint8, np.uint16):
-        raise PictureError(f"cannot read the picture {str(path)!r}: damaged, or an unusual format")
-    return picture(pixels)
+        return _upright(_pixels(image), image)
+    except Exception:
+        raise PictureError(
+            f"cannot read the picture{shown}: damaged, cut short, or an unusual format"
+        ) from None
+
+
+def is_picture(data: bytes) -> bool:
+    """Whether a file with this content is a picture, as far as its header says.
+
+    >>> is_picture(b"P5 2 1 255 "), is_picture(b"notes")
+    (True, False)
+    """
+    try:
+        return bool(_opened(data))
+    except ValueError:
+        return False
 
 
 def _contents(path: Path) -> bytes:
@@ -73,105 +137,53 @@ def _contents(path: Path) -> bytes:
         raise PictureError(f"cannot read the picture {str(path)!r}: {reason}") from None
 
 
-def picture_size(data: bytes) -> tuple[int, int]:
-    """Width and height from the header; ValueError says why it cannot be read.
+def _opened(data: bytes) -> ImageFile:
+    """The picture with its header read and nothing decoded; ValueError says why not.
 
-    >>> picture_size(b"P5 640 480 255 ")
-    (640, 480)
+    The class of the format is called, not `Image.open`, whose limit belongs to the whole process.
     """
     if not data:
         raise ValueError("the file is empty")
-    for magic, size in _FORMATS:
+    for magic, opened in _FORMATS:
         if magic.match(data):
+            if opened is PngImageFile and b"IEND" not in data[-4096:]:
+                raise ValueError("it was cut short")
             try:
-                width, height = size(data)
-            except (struct.error, IndexError):
-                raise ValueError(_CUT_SHORT) from None
-            if width < 1 or height < 1:
-                raise ValueError(f"a size of {width} x {height} pixels")
-            return width, height
-    raise ValueError("not a JPEG, PNG, BMP, WebP, TIFF or PNM file")
+                return opened(BytesIO(data))
+            except ModuleNotFoundError:
+                how = install_command("heic")
+                raise ValueError(f"HEIC needs pi-heif ({how}); or save it as JPEG") from None
+            # Damaged files end a parser in many ways, and each means the same for the caller.
+            except Exception:
+                raise ValueError("its header is damaged, or it was cut short") from None
+    raise ValueError("not a JPEG, PNG, BMP, WebP, HEIC or PNM file")
 
 
-def _png(data: bytes) -> tuple[int, int]:
-    width, height = struct.unpack_from(">II", data, 16)
-    if b"IEND" not in data[-4096:]:
-        raise ValueError(_CUT_SHORT)
-    return width, height
-
-
-def _jpeg(data: bytes) -> tuple[int, int]:
-    """Follow the markers; the size is in the first start of frame, C0 to CF except three."""
-    size: tuple[int, int] | None = None
-    at = 2
-    while True:
-        while data[at] == 0xFF:  # fill bytes
-            at += 1
-        marker = data[at]
-        (length,) = struct.unpack_from(">H", data, at + 1)
-        if size is None and 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            height, width = struct.unpack_from(">HH", data, at + 4)
-            size = width, height
-        if marker == 0xDA:  # start of scan: inside it FF D9 can only be the end
-            if size is None:
-                raise ValueError("a JPEG without a size")
-            if data.find(b"\xff\xd9", at) < 0:
-                raise ValueError(_CUT_SHORT)
-            return size
-        at += 1 + length
-        if data[at] != 0xFF:
-            raise ValueError("a damaged JPEG")
-
-
-def _bmp(data: bytes) -> tuple[int, int]:
-    (header,) = struct.unpack_from("<I", data, 14)
-    width, height = struct.unpack_from("<HH" if header == 12 else "<ii", data, 18)
-    return width, abs(height)  # a negative height means rows from the top
-
-
-def _webp(data: bytes) -> tuple[int, int]:
-    (length,) = struct.unpack_from("<I", data, 4)
-    if len(data) < length + 8:
-        raise ValueError(_CUT_SHORT)
-    kind = data[12:16]
+def _webp_size(data: bytes) -> tuple[int, int]:
+    """Width and height that the header of a WebP file gives, whole or not."""
+    kind, header = data[12:16], data[20:30].ljust(10, b"\0")
     if kind == b"VP8X":
-        return (
-            1 + int.from_bytes(data[24:27], "little"),
-            1 + int.from_bytes(data[27:30], "little"),
-        )
+        return 1 + int.from_bytes(header[4:7], "little"), 1 + int.from_bytes(header[7:], "little")
     if kind == b"VP8L":
-        (bits,) = struct.unpack_from("<I", data, 21)
+        bits = int.from_bytes(header[1:5], "little")
         return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
-    width, height = struct.unpack_from("<HH", data, 26)
-    return width & 0x3FFF, height & 0x3FFF
+    sizes = int.from_bytes(header[6:], "little")
+    return sizes & 0x3FFF, sizes >> 16 & 0x3FFF
 
 
-def _tiff(data: bytes) -> tuple[int, int]:
-    order = "<" if data[:2] == b"II" else ">"
-    (directory,) = struct.unpack_from(order + "I", data, 4)
-    (entries,) = struct.unpack_from(order + "H", data, directory)
-    values = {}
-    for entry in range(entries):
-        tag, kind = struct.unpack_from(order + "HH", data, directory + 2 + 12 * entry)
-        form = order + ("H" if kind == 3 else "I")
-        (values[tag],) = struct.unpack_from(form, data, directory + 10 + 12 * entry)
-    if values.get(277, 1) > 4:
-        raise ValueError(f"{values[277]} values per pixel")
-    return values.get(256, 0), values.get(257, 0)
+def _pixels(image: ImageFile) -> Pixels:
+    image.load()
+    if image.mode.startswith("I"):  # 16 bit of grey
+        return picture(np.asarray(image).astype(np.uint16))
+    colours: Image.Image = image if image.mode == "RGB" else image.convert("RGB")
+    rows = bytearray(colours.tobytes("raw", "BGR"))
+    return np.frombuffer(rows, np.uint8).reshape(image.height, image.width, 3)
 
 
-def _pnm(data: bytes) -> tuple[int, int]:
-    header = re.match(rb"P\d(?:\s|#[^\n]*\n)+(\d{1,9})(?:\s|#[^\n]*\n)+(\d{1,9})\s", data[:4096])
-    if header is None:
-        raise ValueError(_CUT_SHORT)
-    return int(header[1]), int(header[2])
-
-
-_FORMATS = (
-    (re.compile(rb"\x89PNG\r\n\x1a\n"), _png),
-    (re.compile(rb"\xff\xd8\xff"), _jpeg),
-    (re.compile(rb"BM"), _bmp),
-    (re.compile(rb"RIFF.{4}WEBPVP8[ LX]", re.DOTALL), _webp),
-    (re.compile(rb"II\*\0|MM\0\*"), _tiff),
-    (re.compile(rb"P[1-6]\s"), _pnm),
-)
+def _upright(pixels: Pixels, image: ImageFile) -> Pixels:
+    try:
+        orientation = image.getexif().get(_ORIENTATION)
+    except Exception:  # notes about the picture that cannot be read do not spoil it
+        return pixels
+    turn = _UPRIGHT.get(orientation) if isinstance(orientation, int) else None
+    return pixels if turn is None else np.ascontiguousarray(turn(pixels))

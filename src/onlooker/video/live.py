@@ -3,16 +3,26 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Condition, Event, Thread
+from typing import Literal
 
 from onlooker.video.addresses import Address, Kind, SourceError
-from onlooker.video.decoding import FrameBuilder, FrameCounts, OpenedSource, open_source
+from onlooker.video.decoding import (
+    AccessRefused,
+    CameraCondition,
+    FrameBuilder,
+    FrameCounts,
+    OpenedSource,
+    open_source,
+)
 from onlooker.vision.types import Frame
 
 _JOIN_TIMEOUT = 2.0
 """Seconds to wait for the threads at the end: longer than a frame takes."""
+_REFUSED_PAUSE = 60.0
+"""Seconds before a password is tried again: cameras lock out who fails to log in too often."""
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +47,11 @@ class FrameStream(Iterator[Frame]):
     def counts(self) -> dict[str, FrameCounts]:
         """The counts so far, by camera; also after the block has ended."""
         return {builder.camera: replace(builder.counts) for builder in self._builders}
+
+    @property
+    def conditions(self) -> dict[str, CameraCondition]:
+        """Whether frames arrive, by camera; also after the block has ended."""
+        return {builder.camera: builder.condition.now() for builder in self._builders}
 
     def __next__(self) -> Frame:
         while not self._closed:
@@ -83,6 +98,7 @@ class FrameQueue:
     size: int
     readers: list["CameraReader"] = field(default_factory=list)
     changed: Condition = field(default_factory=Condition)
+    closed: bool = False
 
     def put(self, reader: "CameraReader", frame: Frame) -> None:
         """Add a frame; if there is no room, drop the oldest of this camera and count it."""
@@ -102,10 +118,13 @@ class FrameQueue:
                         self.readers.remove(reader)
                         self.readers.append(reader)
                         reader.counts.frames += 1
+                        reader.builder.condition.handed_out()
                         return reader.waiting.popleft()
                     if reader.failure is not None:
                         raise reader.failure
-                if not wait or all(reader.ended for reader in self.readers):
+                    if reader.ended and not self.closed:
+                        reader.builder.condition.ended()
+                if not wait or self.closed or all(reader.ended for reader in self.readers):
                     return None
                 self.changed.wait(0.5)  # in slices, for systems where Ctrl-C cannot end a wait
 
@@ -117,12 +136,79 @@ class FrameQueue:
         """
         for reader in self.readers:
             reader.stop.set()
+        with self.changed:  # nobody waits for a camera that sends a byte now and then
+            self.closed = True
+            self.changed.notify_all()
         deadline = time.monotonic() + _JOIN_TIMEOUT
         for reader in self.readers:
             reader.join(max(0.0, deadline - time.monotonic()))
             reader.waiting.clear()
             if reader.is_alive():
-                log.warning("%s does not answer; its reader ends later", reader.address.camera)
+                camera = {"camera": reader.address.camera}
+                log.warning("it does not answer; its reader ends later", extra=camera)
+
+
+@dataclass(frozen=True, slots=True)
+class CameraChange:
+    """That a camera began to fail, or that its failing is over."""
+
+    camera: str
+    state: Literal["failing", "live", "ended", "removed"]
+    since: float
+    """When the failing began, in seconds since 1970."""
+    problem: str
+    """Why it failed."""
+
+
+class FailureWatch:
+    """Says of each camera once when it begins to fail, and once when that is over.
+
+    It is over when frames have arrived for a few seconds: a camera that comes and goes is one
+    failure, not hundreds.
+
+    >>> watch = FailureWatch(steady=0.0)
+    >>> refused = CameraCondition("failing", 60.0, "Connection refused")
+    >>> [change.state for change in watch.changes({"door": refused})]
+    ['failing']
+    >>> watch.changes({"door": refused})
+    []
+    >>> [change.state for change in watch.changes({"door": CameraCondition("live", 61.0)})]
+    ['live']
+    """
+
+    def __init__(self, steady: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._steady, self._clock = steady, clock
+        self._failing: dict[str, CameraCondition] = {}
+        self._live_since: dict[str, float] = {}
+
+    def changes(self, conditions: Mapping[str, CameraCondition]) -> list[CameraChange]:
+        """What has changed since the last call."""
+        found = []
+        for camera, now in conditions.items():
+            if now.state == "failing":
+                self._live_since.pop(camera, None)
+                if camera not in self._failing:
+                    self._failing[camera] = now
+                    found.append(CameraChange(camera, "failing", now.since, now.problem))
+        for camera, began in list(self._failing.items()):
+            state = self._over(camera, conditions.get(camera))
+            if state is not None:
+                del self._failing[camera]
+                self._live_since.pop(camera, None)
+                found.append(CameraChange(camera, state, began.since, began.problem))
+        return found
+
+    def _over(
+        self, camera: str, now: CameraCondition | None
+    ) -> Literal["live", "ended", "removed"] | None:
+        if now is None:
+            return "removed"
+        if now.state == "ended":
+            return "ended"
+        if now.state != "live":
+            return None
+        since = self._live_since.setdefault(camera, self._clock())
+        return "live" if self._clock() - since >= self._steady else None
 
 
 class CameraReader(Thread):
@@ -167,7 +253,7 @@ class CameraReader(Thread):
             raise self.failure
 
     def _read_with_retries(self) -> None:
-        failures = 0
+        failures, condition = 0, self.builder.condition
         while not self.stop.is_set():
             try:
                 self._read_once()
@@ -175,11 +261,16 @@ class CameraReader(Thread):
             except SourceError as error:
                 if not self.tried.is_set() and not self.options.retry_first:
                     raise
-                # A frame clears the problem, so no problem means that the camera had come back.
-                failures = failures + 1 if self.counts.problem else 1
-                self.counts.problem = str(error)
-            pause = self.options.pause(failures)
-            log.warning("%s; trying again in %g s", self.counts.problem, pause)
+                # A frame ends the failing, so one that does not fail had come back.
+                failures = failures + 1 if condition.failing else 1
+                pause = self.options.pause(failures)
+                if isinstance(error, AccessRefused):
+                    pause = max(pause, _REFUSED_PAUSE)
+                reported = condition.failing and condition.now().problem == str(error)
+                condition.failed(str(error))
+            level = logging.DEBUG if reported else logging.WARNING  # once, not for every attempt
+            problem, camera = condition.now().problem, {"camera": self.address.camera}
+            log.log(level, "%s; trying again in %g s", problem, pause, extra=camera)
             self.stop.wait(pause)
 
     def _read_once(self) -> None:
@@ -200,6 +291,7 @@ class CameraReader(Thread):
                 self.stop.wait(max(0.0, start + self.builder.due(raw) - self.options.now()))
             if self.stop.is_set():
                 return
+            failing = self.builder.condition.failing
             frame = None if raw is None else self.builder.frame(raw, self.options.now())
             if frame is None:
                 if self.options.now() - latest > self.options.stall_after:
@@ -208,7 +300,5 @@ class CameraReader(Thread):
                     )
                 continue
             latest = frame.time
-            if self.counts.problem:
-                self.counts.problem = ""
-                self.counts.reconnects += frame.index > 0
+            self.counts.reconnects += failing and frame.index > 0
             self.queue.put(self, frame)

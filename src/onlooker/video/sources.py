@@ -13,7 +13,13 @@ from contextlib import ExitStack, contextmanager
 
 from onlooker.core.errors import BadValue
 from onlooker.video.addresses import Kind, Source, SourceError, addresses_of
-from onlooker.video.decoding import FrameBuilder, FrameCounts, OpenedSource, open_source
+from onlooker.video.decoding import (
+    CameraCondition,
+    FrameBuilder,
+    FrameCounts,
+    OpenedSource,
+    open_source,
+)
 from onlooker.video.image_files import MAX_PIXELS
 from onlooker.video.live import CameraReader, FrameQueue, FrameStream, LiveOptions
 from onlooker.vision.types import Frame
@@ -21,7 +27,7 @@ from onlooker.vision.types import Frame
 LIVE = (Kind.CAMERA, Kind.STREAM, Kind.SIMULATED)
 """Kinds of source that have no end."""
 
-__all__ = ["FrameCounts", "SourceError", "FrameStream", "frames_from"]
+__all__ = ["CameraCondition", "FrameCounts", "SourceError", "FrameStream", "frames_from"]
 
 
 @contextmanager
@@ -30,7 +36,7 @@ def frames_from(
     live: bool | None = None,
     fps: float = 25.0,
     stall_after: float = 20.0,
-    reconnect_after: Sequence[float] = (1.0, 5.0, 10.0, 60.0),
+    reconnect_after: Sequence[float] = (1.0, 2.0, 3.0),
     retry_first: bool = False,
     queue_size: int = 8,
     max_pixels: int = MAX_PIXELS,
@@ -49,7 +55,8 @@ def frames_from(
         speed as if they were cameras.
     fps: frames per second of pictures in a folder, and of videos without times.
     stall_after: seconds without a frame after which a camera counts as lost.
-    reconnect_after: pauses in seconds before it is opened again; the last one repeats.
+    reconnect_after: pauses in seconds before it is opened again; the last one repeats. After a
+        password was refused it is a minute at least.
     retry_first: whether to keep trying a live source that cannot be opened at the start.
     queue_size: how many frames of each live camera may wait.
     max_pixels: size of the largest frame; larger ones are refused before they are decoded.
@@ -99,7 +106,9 @@ def _replay(source: OpenedSource, builder: FrameBuilder) -> Iterator[Frame]:
         frame = None if raw is None else builder.frame(raw)
         if frame is not None:
             builder.counts.frames += 1
+            builder.condition.handed_out()
             yield frame
+    builder.condition.ended()
 
 
 def _check(**numbers: float) -> None:

@@ -20,14 +20,15 @@ them are denser, and their chains are longer.
 """
 
 from dataclasses import dataclass
-from math import exp, floor, inf, log, log10, sqrt
+from math import exp, inf, log, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from onlooker.core.checks import Floats, Slots, as_number, as_rows
+from onlooker.core.checks import Floats, as_number, as_rows
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import Distance, squared_distances_of_all
+from onlooker.core.suggestion import doubles, reach_of_share, rounded
 
 ALIKE = 1e-6
 """The similarity that two strangers hardly ever have."""
@@ -141,16 +142,16 @@ def calibrate(
     """
     as_number("rate", rate, least=1e-12, below=1)
     as_number("vertices", vertices, least=1, whole=True)
-    squared = squared_distances_of_all(distance, as_rows(strangers))
-    doubles = _doubles(squared)
-    used = np.setdiff1d(np.arange(len(squared)), doubles)
+    all_gaps = np.sqrt(squared_distances_of_all(distance, as_rows(strangers)))
+    twice = doubles(all_gaps, SAME * _median_gap(all_gaps))
+    used = np.setdiff1d(np.arange(len(all_gaps)), twice)
     if len(used) < FEWEST:
         raise BadValue(f"{len(used)} different strangers are too few to learn from; give hundreds")
-    gaps = np.sqrt(squared[np.ix_(used, used)])
+    gaps = all_gaps[np.ix_(used, used)]
     rows, columns = np.triu_indices(len(used), 1)
     order = np.argsort(gaps[rows, columns])
     pairs = gaps[rows, columns][order]
-    alike = float(pairs[int(PAIRS_ALIKE * len(pairs))])
+    alike = reach_of_share(pairs, PAIRS_ALIKE)
     bandwidth = rounded(alike / sqrt(-2 * log(ALIKE)), down=True)
     near = np.sort(gaps, axis=1)[:, 1:]
     places = np.unique(np.geomspace(1, len(pairs), CURVE).astype(int)) - 1
@@ -170,7 +171,7 @@ def calibrate(
         float(_rates(near, reached, vertices)[0]),
         float(rates[rates > 0].min(initial=1.0)),
         len(used),
-        tuple(doubles.tolist()),
+        tuple(twice.tolist()),
         tuple(
             (float(gap), int(used[rows[at]]), int(used[columns[at]]))
             for gap, at in zip(pairs[:CLOSEST], order[:CLOSEST], strict=True)
@@ -218,11 +219,8 @@ def simulated_chains(gaps: Floats, reaches: Floats, vertices: int, draws: int = 
     return Chains(reaches, named / draws, direct / draws)
 
 
-def _doubles(squared: Floats) -> Slots:
-    """Every face but the first of those that are the same."""
-    middle = np.median(squared[np.triu_indices(len(squared), 1)]) if len(squared) > 1 else 1.0
-    same = np.tril(squared <= SAME**2 * middle, -1)
-    return np.flatnonzero(same.any(axis=1))
+def _median_gap(gaps: Floats) -> float:
+    return float(np.median(gaps[np.triu_indices(len(gaps), 1)])) if len(gaps) > 1 else 1.0
 
 
 def _rates(near: Floats, reaches: Floats, vertices: int) -> Floats:
@@ -230,14 +228,3 @@ def _rates(near: Floats, reaches: Floats, vertices: int) -> Floats:
     counts = np.array([np.searchsorted(row, reaches) for row in near])
     rates: Floats = (1 - (1 - counts / near.shape[1]) ** vertices).mean(axis=0)
     return rates
-
-
-def rounded(value: float, *, down: bool) -> float:
-    """Two digits, to the careful side.
-
-    >>> rounded(0.0251, down=True), rounded(3.141e-5, down=False)
-    (0.025, 3.2e-05)
-    """
-    unit = 10.0 ** (floor(log10(value)) - 1)
-    digits = floor(value / unit + 1e-9) if down else -floor(-value / unit + 1e-9)
-    return float(f"{digits * unit:.2g}")

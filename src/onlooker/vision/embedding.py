@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlooker.core.checks import as_number
+from onlooker.core.errors import install_command
 from onlooker.core.similarity import Euclidean
 from onlooker.vision.alignment import aligned
 from onlooker.vision.models import ModelError, Recipe, find_model, recipe_for
@@ -107,9 +108,7 @@ def _session(content: bytes, provider: str, threads: int, path: Path) -> "Infere
     try:
         import onnxruntime
     except ImportError as error:
-        raise ModelError(
-            "embeddings need onnxruntime: pip install 'onlooker[embedding]'"
-        ) from error
+        raise ModelError(f"embeddings need onnxruntime: {install_command('embedding')}") from error
     available = onnxruntime.get_available_providers()
     chosen = next((each for each in available if short_name(each) == provider), None)
     if chosen is None:

@@ -6,6 +6,7 @@ another process; the parts themselves (networks, working memory of OpenCV) are b
 use.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
@@ -13,7 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from onlooker.core.errors import BadValue
 from onlooker.core.similarity import Cosine, Distance, Euclidean
 from onlooker.vision.alignment import CannotAlign
-from onlooker.vision.detector import Detector, Haar, YuNet
+from onlooker.vision.detector import Detector, Haar, PhotoDetector, YuNet
 from onlooker.vision.embedding import CPU, EmbeddingFeatures
 from onlooker.vision.hog import HogFeatures
 from onlooker.vision.pixels import PixelFeatures
@@ -89,6 +90,8 @@ class FaceFinder:
     min_size: float | None = None
     """Shorter side, in pixels, of the smallest face that is measured; None is the gate's own."""
     parts: FinderParts | None = None
+    photos: bool = False
+    """Whether YuNet also looks for small faces, and in pictures that were cut to a face."""
 
     def __post_init__(self) -> None:
         if self.detector not in ("yunet", "haar") or self.kind not in FEATURE_KINDS:
@@ -102,7 +105,7 @@ class FaceFinder:
     def __reduce__(self) -> tuple[Any, ...]:
         # The description travels, not what was built from it.
         words = self.detector, self.size, self.kind, self.model, self.provider, self.min_size
-        return FaceFinder, (*words, self.parts)
+        return FaceFinder, (*words, self.parts, self.photos)
 
     def faces(self, pixels: Pixels) -> list[MeasuredFace]:
         """Every face in a picture, the largest first."""
@@ -118,6 +121,38 @@ class FaceFinder:
         except CannotAlign as error:
             return MeasuredFace(pixels, box, error.refusal, None)
 
+    def for_photos(self) -> "FaceFinder":
+        """A finder with parts of its own for photos, unless ready ones were given."""
+        return replace(self, photos=True)
+
+    def query_vector(self, pixels: Pixels, which: int | None = None) -> Vector:
+        """The face that a question is about: the only one, or one of several, from 1 on the left.
+
+        >>> import numpy as np
+        >>> finder = FaceFinder(detector="haar", kind="pixels")
+        >>> finder.query_vector(np.zeros((480, 640, 3), np.uint8))
+        Traceback (most recent call last):
+        ...
+        onlooker.core.errors.BadValue: there is no face in the picture; choose another
+        """
+        boxes = from_the_left(self.detect(pixels))
+        if not boxes:
+            raise BadValue("there is no face in the picture; choose another")
+        if which is None and len(boxes) > 1:
+            raise BadValue(
+                f"there are {len(boxes)} faces in the picture; say which, from 1 on the left to "
+                f"{len(boxes)}"
+            )
+        if which is not None and not 1 <= which <= len(boxes):
+            raise BadValue(
+                f"there is no face {which} in the picture, they are numbered from 1 on the left "
+                f"to {len(boxes)}"
+            )
+        face = self.measure(pixels, boxes[0 if which is None else which - 1])
+        if face.vector is None:
+            raise BadValue(f"the face cannot be used, {face.refusal}; choose a better picture")
+        return face.vector
+
     @property
     def costly(self) -> bool:
         """Whether measuring takes longer than finding; ready parts are described by `kind` too."""
@@ -128,6 +163,8 @@ class FaceFinder:
         """Finds the boxes of faces."""
         if self.parts is not None:
             return self.parts.detect
+        if self.photos and self.detector == "yunet":
+            return PhotoDetector(self.size)
         return YuNet(self.size) if self.detector == "yunet" else Haar(self.size)
 
     @cached_property
@@ -156,7 +193,17 @@ class FaceFinder:
     @property
     def tag(self) -> str:
         """All that decides which faces and vectors come out."""
-        return f"{self.detector}/{self.size}/{self.judge}/{self.features.tag}"
+        photos = "/photos" if self.photos else ""
+        return f"{self.detector}/{self.size}{photos}/{self.judge}/{self.features.tag}"
+
+
+def from_the_left(boxes: Iterable[FaceBox]) -> list[FaceBox]:
+    """Boxes in the order in which people count them.
+
+    >>> [box.left for box in from_the_left([FaceBox(9, 0, 1, 1), FaceBox(2, 5, 1, 1)])]
+    [2, 9]
+    """
+    return sorted(boxes, key=lambda box: box.left)
 
 
 def kind_of(tag: str) -> FeatureKind:

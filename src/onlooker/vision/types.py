@@ -17,6 +17,8 @@ Vector = NDArray[np.float32]
 
 THUMBNAIL = 96
 """Largest side, in pixels, of the picture that is stored of a face."""
+JPEG_QUALITY = 80
+"""Of 100."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,6 +115,10 @@ class MeasuredFace:
         """The thumbnail as a file, without loss."""
         return encode_png(self.thumbnail())
 
+    def jpeg(self) -> bytes:
+        """The thumbnail as a file of a fifth of that size: for what is stored in large numbers."""
+        return encode_jpeg(self.thumbnail())
+
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
@@ -180,3 +186,8 @@ def square_crop(pixels: Pixels, box: FaceBox) -> Pixels:
 def encode_png(pixels: Pixels) -> bytes:
     """A picture as the bytes of a PNG file."""
     return cv2.imencode(".png", pixels)[1].tobytes()
+
+
+def encode_jpeg(pixels: Pixels) -> bytes:
+    """A picture as the bytes of a JPEG file."""
+    return cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])[1].tobytes()
