@@ -23,8 +23,10 @@ from onlooker.home.home import Home
 from onlooker.strangers.book import StrangerBook
 
 ALERT = {"event": "stranger", "card": 3, "count": 1, "camera": "door", "frame": 7, "time": 5.25}
+CAMERA = {"event": "camera", "camera": "door", "state": "failing", "problem": "lost", "time": 7.5}
+ALARM = {"event": "alarm", "kind": "region", "sequence": 9, "camera": "door", "time": 6.5}
 ALERTS, PRESENCE = "onlooker/7f/stranger", "onlooker/7f/availability"
-GREETING = 3  # two configurations and "online"
+GREETING = 5  # four configurations and "online"
 
 
 @pytest.fixture
@@ -65,18 +67,19 @@ def test_a_new_stranger_arrives_once_with_all_that_is_known(broker, tmp_path):
 def test_the_broker_retains_what_home_assistant_needs(broker):
     mqtt = sender(f"{broker.address}/cams/front")
     mqtt(ALERT)
-    eventually(lambda: mqtt.sent)
+    mqtt(ALARM)
+    mqtt(CAMERA)
+    eventually(lambda: mqtt.sent == 3)
     with listening(broker.port) as heard:  # as Home Assistant after a restart of its own
-        eventually(lambda: len(heard) == GREETING + 1)
+        eventually(lambda: len(heard) == GREETING + 3)
     mqtt.close()
     assert all(repeated for *_, repeated in heard)
     retained = {topic: text for topic, text, _ in heard}
     assert retained["cams/front/7f/availability"] == "online"
     seen = set()
-    for kind in ("event", "sensor"):
-        (topic,) = [topic for topic in retained if topic.startswith(f"homeassistant/{kind}/")]
-        assert topic.split("/")[2] == "onlooker_7f"
-        assert topic.endswith("/config")
+    for topic in [topic for topic in retained if topic.startswith("homeassistant/")]:
+        _, kind, device, _, last = topic.split("/")
+        assert (device, last) == ("onlooker_7f", "config")
         entity = json.loads(retained[topic])
         assert entity["name"]
         assert entity["device"]["identifiers"] == ["onlooker_7f"]
@@ -94,7 +97,7 @@ def test_the_broker_retains_what_home_assistant_needs(broker):
             assert entity["json_attributes_topic"] == entity["state_topic"]
             assert entity["device_class"] == "timestamp"
             assert "value_json.seen" in entity["value_template"]
-    assert len(seen) == 2
+    assert len(seen) == 4
 
 
 def test_two_homes_are_two_devices(broker):
@@ -104,7 +107,7 @@ def test_two_homes_are_two_devices(broker):
     for mqtt in (first, second):
         mqtt.close()
     texts_ = [json.loads(text) for topic, text, _ in heard if topic.endswith("config")]
-    assert len({entity["unique_id"] for entity in texts_}) == 4
+    assert len({entity["unique_id"] for entity in texts_}) == 8
 
 
 def test_closing_publishes_that_it_is_offline(broker):
@@ -270,6 +273,12 @@ def test_bad_addresses_are_refused(address):
     with pytest.raises(BadValue, match="a broker has an address") as error:
         Broker.at(address)
     assert "secret" not in str(error.value)
+
+
+def test_the_error_about_an_address_with_a_line_break_is_one_line():
+    with pytest.raises(BadValue, match="a broker has an address like") as refused:
+        Broker.at("a\nb://h")
+    assert "\n" not in str(refused.value)
 
 
 def test_good_addresses_are_parsed():

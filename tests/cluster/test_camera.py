@@ -42,7 +42,9 @@ def test_a_recording_becomes_vectors_and_is_delivered_once(tmp_path, recording):
 
     with Watched(lambda: Site("north", tmp_path / "north", config.learner_config)) as site:
         first = until_ended(CameraLoop(camera, finder, lambda: site))
-        assert (first.problem, first.counts.frames) == ("", 5)
+        assert (first.condition.state, first.condition.problem) == ("ended", "")
+        assert first.condition.last_frame is not None
+        assert first.counts.frames == 5
         assert first.sent.acknowledged == first.faces >= 3
         assert all(each.vector.shape == (128,) for each in seen)
         assert all(each.picture is None for each in seen)
@@ -73,5 +75,7 @@ def test_a_source_that_cannot_be_is_a_problem_in_words(tmp_path, source):
     config = Config(tmp_path, ())
     with LocalSite(lambda: Site("north", tmp_path, config.learner_config)) as site:
         state = until_ended(CameraLoop(CameraConfig("door", source), config.finder, lambda: site))
-    assert "no such folder" in state.problem or "ftp" in state.problem
+    assert state.condition.state == "failing"
+    problem = state.condition.problem
+    assert "no such folder" in problem or "ftp" in problem
     assert state.faces == 0

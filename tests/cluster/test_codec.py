@@ -1,6 +1,7 @@
 """What travels as bytes arrives as it was."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -11,7 +12,7 @@ from onlooker.cluster.codec import (
     encode_answer,
     encode_batch,
 )
-from onlooker.cluster.messages import BatchAnswer, ExampleAnswer, NumberedExample
+from onlooker.cluster.messages import BatchAnswer, ClusterError, ExampleAnswer, NumberedExample
 from onlooker.core.records import Prediction
 
 counts = st.integers(0, 2**63 - 1)
@@ -52,3 +53,64 @@ def test_a_batch_arrives_as_it_was(sender, session, batch, acknowledged):
 def test_an_answer_arrives_as_it_was(given, event, expected):
     delivery = BatchAnswer(tuple(given), event, expected)
     assert decode_answer(encode_answer(delivery)) == delivery
+
+
+whole = encode_batch(
+    "door", 3, [NumberedExample(7, np.ones(4, np.float32), "ana", 2, 1.5, b"p")], 6
+)
+
+
+@given(
+    st.binary(max_size=99)
+    | st.integers(0, len(whole) - 2).map(lambda size: whole[:size])
+    | st.tuples(st.integers(0, whole.index(b"\n")), st.integers(1, 255)).map(
+        lambda at: whole[: at[0]] + bytes([whole[at[0]] ^ at[1]]) + whole[at[0] + 1 :]
+    )
+)
+def test_a_malformed_batch_raises_no_raw_exception(encoded):
+    try:
+        sender, session, examples, acknowledged = decode_batch(encoded)
+    except ClusterError:
+        return
+    assert (type(sender), type(session), type(acknowledged)) == (str, int, int)
+    assert all(type(example.number) is int for example in examples)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        '["door", 1, 6, [[7, "ana", 0, null, "<f4", [-1], null]]]',
+        '["door", 1, 6, [[7, "ana", 0, null, "O", [1], null]]]',
+        '["door", 1, 1e30, []]',
+        '["door", true, 6, []]',
+        '["door", 1, 6, [[7, "ana", 0, "noon", "<f4", [0], null]]]',
+        '["door", 1, 6, [[7, "ana", 0, null, "<M8[D]", [0], null]]]',
+        '["door", 1, 6, [[7, "ana", 0, null, {"names": []}, [0], null]]]',
+        '["door", 1, 6, [[7, 5, 0, null, "<f4", [0], null]]]',
+        '["door", 1, 6, [[7, "ana", 0, null, "<f4", [0], 9]]]',
+        '{"a": 1}',
+        "[" * 100_000,
+    ],
+)
+def test_a_header_that_lies_is_refused_in_one_line(header):
+    with pytest.raises(ClusterError, match=r"a batch cannot be read: .*; run the same version"):
+        decode_batch(header.encode() + b"\n")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "no answer",
+        "true",
+        "[[], true, null]",
+        '[[], 1, "2"]',
+        "[[[7, null, false]], 1, null]",
+        '[[["7", null, false, null]], 1, null]',
+        '[[[7, ["ana", [0.5], 0.1, 3], false, null]], 1, null]',
+        '[[[7, ["ana", {"ana": "much"}, 0.1, 3], false, null]], 1, null]',
+        "[" * 100_000,
+    ],
+)
+def test_a_malformed_answer_raises_no_raw_exception(answer):
+    with pytest.raises(ClusterError, match=r"an answer cannot be read: .*; run the same version"):
+        decode_answer(answer.encode())

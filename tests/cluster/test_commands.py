@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import cv2
 import pytest
 
 from helpers.services import scene
-from onlooker.core.errors import BadValue
+from onlooker.core.errors import BadValue, install_command
 
 
 def onlooker(*arguments, timeout=300):
@@ -50,7 +51,17 @@ with sites_of({str(config)!r}) as view:
     return rows(done)[0]
 
 
-def config_in(folder, extra=""):
+def camera_events(folder):
+    """The events of cameras in all homes below a folder."""
+    found = []
+    for path in folder.rglob("onlooker.db"):
+        connection = sqlite3.connect(path)
+        found += connection.execute("SELECT camera, entries FROM events WHERE kind = 'camera'")
+        connection.close()
+    return [(camera, json.loads(entries)) for camera, entries in found]
+
+
+def config_in(folder, extra="", south=""):
     path = folder / "cluster.toml"
     path.write_text(
         f"""
@@ -60,7 +71,8 @@ def config_in(folder, extra=""):
         {extra}
         [sites.north.cameras]
         door = "door"
-        [sites.south]
+        [sites.south.cameras]
+        {south}
         """
     )
     return path
@@ -76,22 +88,28 @@ def test_up_status_merge_forget_down(tmp_path):
     (tmp_path / "door").mkdir()
     for number in range(6):
         cv2.imwrite(str(tmp_path / "door" / f"{number}.png"), scene(1, number % 3, shift=number))
-    config = ("--config", config_in(tmp_path))
+    dead = 'yard = "rtsp://127.0.0.1:9/none"'
+    config = ("--config", config_in(tmp_path, south=dead))
     try:
         started = rows(onlooker("cluster", "up", *config))
         assert [row["site"] for row in started] == ["north", "south"]
-        assert all(row["state"] == "serving" for row in started)
         assert started[1]["people"] == ["person1", "person2"]
         for _ in range(20):
-            north, south = rows(onlooker("cluster", "status", *config))
-            if north["cameras"].get("door"):
+            status = onlooker("cluster", "status", *config)
+            north, south = (json.loads(row) for row in status.stdout.splitlines())
+            if north["cameras"]["door"]["state"] == "ended":
                 break
-        assert north["cameras"]["door"] >= 1
-        assert south["cameras"] == {}
+        assert (north["state"], north["cameras"]["door"]["examples"] >= 1) == ("serving", True)
+        # A dead camera was not listed at all, and its site "well".
+        assert (south["state"], status.returncode) == ("degraded", 1)
+        yard = south["cameras"]["yard"]
+        assert (yard["state"], yard["last_frame"], yard["fps"]) == ("failing", None, 0.0)
+        assert "refused" in yard["problem"]
+        assert any("camera yard is failing" in problem for problem in south["problems"])
         (merged,) = rows(onlooker("cluster", "merge", *config, "--out", tmp_path / "all.state"))
         assert (merged["sites"], merged["missing"]) == (["north", "south"], [])
         assert (tmp_path / "all.state").exists()
-        assert page(config[1]) == [["north", "well", 1, 2], ["south", "well", 0, 2]]
+        assert page(config[1]) == [["north", "well", 1, 2], ["south", "degraded", 1, 2]]
         receipts = rows(onlooker("cluster", "forget", "person1", *config))
         assert [(each["site"], each["state"]) for each in receipts] == [
             ("north", "done"),
@@ -103,6 +121,8 @@ def test_up_status_merge_forget_down(tmp_path):
     finally:
         down = onlooker("cluster", "down", *config)
     assert rows(down) == [{"closed": 2}]
+    # The home of the site has an event of its camera, once, and none of `down`.
+    assert camera_events(tmp_path) == [("yard", [["camera", "failing", yard["problem"]]])]
     assert not (tmp_path / "cluster" / "ray" / "ray.json").exists()
     listed = subprocess.run(["ps", "-eo", "args="], capture_output=True, text=True).stdout
     assert str(tmp_path) not in listed
@@ -143,7 +163,7 @@ def test_without_ray_one_line_names_the_extra(tmp_path, arguments):
     )
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
-    assert 'needs ray, which is not installed: pip install "onlooker[cluster]"' in done.stderr
+    assert f"needs ray, which is not installed: {install_command('cluster')}" in done.stderr
 
 
 def test_the_command_line_starts_without_what_reads_a_cluster_configuration():

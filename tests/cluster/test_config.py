@@ -114,3 +114,14 @@ def test_a_file_that_is_no_configuration_is_named(tmp_path, text):
         read_config(path)
     with pytest.raises(BadValue, match="cannot read"):
         read_config(tmp_path / "none.toml")
+
+
+def test_a_source_longer_than_any_file_name_is_no_traceback():
+    source = f"rtsp://10.0.0.5/{'x' * 5000}"
+    config = config_of({"sites": {"a": {"cameras": {"door": source}}}}, Path("base"))
+    assert config.sites[0].cameras[0].source == source
+
+
+def test_a_trust_radius_of_400_digits_is_refused():
+    with pytest.raises(BadValue, match="trust_radius must be auto, off or a number"):
+        config_of({"sites": {"a": {}}, "trust_radius": 10**400}, Path("base"))

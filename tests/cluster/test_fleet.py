@@ -168,3 +168,21 @@ def test_a_home_in_use_is_said_and_opened_once_it_is_free(sites):
         result_of(handle.call.remote("report"), 60)
     held.close()
     assert sites.call("a", "report").names == ()
+
+
+def test_a_face_is_found_at_all_sites_and_who_does_not_answer_is_named(sites):
+    from onlooker.cluster.fleet import find_everywhere
+
+    for name in ("north", "south"):
+        sites.start(name)
+        sites.teach(name, [(point(0.0), "ana"), (point(0.01), None), (point(9.0), None)])
+    find = sites.handles.__getitem__
+    found = find_everywhere(["north", "south"], point(0.0), 60, find=find)
+    assert [(each.site, each.problem) for each in found] == [("north", ""), ("south", "")]
+    assert [who.name for each in found for who in each.seen] == ["ana", "ana"]
+    assert [each.seen for each in find_everywhere(["north"], point(50.0), 60, find=find)] == [()]
+    sites.stop_process("south")
+    north, south = find_everywhere(["north", "south"], point(9.0), 3, find=find)
+    assert [who.name for who in north.seen] == [None]
+    assert (south.site, south.seen) == ("south", ())
+    assert "no answer within 3 s" in south.problem

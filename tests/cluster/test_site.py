@@ -1,5 +1,6 @@
 """A site without Ray: numbers, gaps, repetition, restarts."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -149,6 +150,18 @@ def test_a_batch_that_cannot_be_committed_leaves_no_trace(tmp_path):
     assert site.receive("door", session, rest, 20).expected is None
     assert digest(site.home.learner) == digest(undisturbed(60))
     site.close()
+
+
+@pytest.mark.parametrize("acknowledged", [10**30, 8, 7, -1])
+def test_an_acknowledgement_of_what_is_sent_again_is_not_believed(tmp_path, acknowledged):
+    """Otherwise all that the camera sends from then on would be a duplicate."""
+    with closing(Site("north", tmp_path, LEARNER_CONFIG)) as site:
+        session = site.open_session("door").session
+        site.receive("door", session, [numbered(n) for n in range(1, 7)], 0)
+        with pytest.raises(ClusterError, match="one of the two is wrong"):
+            site.receive("door", session, [numbered(7)], acknowledged)
+        assert site.receive("door", session, [], 10**30).expected is None
+        assert site.receive("door", session, [numbered(7)], 6).answers[0].duplicate is False
 
 
 def test_a_bad_vector_is_refused_by_itself_and_the_rest_goes_on(tmp_path):
@@ -452,3 +465,51 @@ def test_refused_vectors_are_part_of_a_snapshot_until_somebody_is_forgotten(tmp_
     site.forget(name)
     assert site.snapshot().refused == ()
     site.close()
+
+
+# ---- who was where
+
+
+def face(number, x, name=None):
+    return NumberedExample(number, np.asarray(x, np.float32), name)
+
+
+def test_a_site_keeps_sightings_and_finds_a_face_again(tmp_path):
+    now = [1000.0]
+    config = LearnerConfig(HeatKernel(0.3, 1e-5), features="points")
+    with closing(Site("a", tmp_path, config, clock=lambda: now[0])) as site:
+        session = site.open_session("door").session
+        ana, stranger = np.zeros(2), np.full(2, 9.0)
+        first = [face(1, ana, "ana"), face(2, ana + 0.1), face(3, stranger), face(4, ana + 0.2)]
+        site.receive("door", session, first, 0)
+        site.receive("door", session, first[2:], 1)  # sent again: not counted twice
+        site.receive("door", session, [face(5, stranger + 0.1)], 4)
+        seen = [(one.name, one.time) for one in site.home.album.sightings()]
+        assert seen == [("ana", 1000.0), (None, 1000.0)]
+        now[0] += 3600
+        site.receive("door", session, [face(6, ana + 0.1), face(7, stranger)], 5)
+        (known,) = site.find_face(ana)
+        (nobody,) = site.find_face(stranger)
+        assert (known.name, known.count, known.last.time) == ("ana", 2, 4600.0)
+        assert (nobody.name, nobody.card, nobody.count) == (None, None, 2)
+        assert site.find_face(np.full(2, 50.0)) == []
+
+
+def test_what_a_site_saw_expires_and_is_forgotten(tmp_path):
+    now = [1e9]
+    config = LearnerConfig(HeatKernel(0.3, 1e-5), features="points")
+    with closing(Site("a", tmp_path, config, clock=lambda: now[0])) as site:
+        session = site.open_session("door").session
+        ana, like_her = np.array([0.111, 0.222]), np.array([0.3, 0.1])
+        site.receive("door", session, [face(1, like_her), face(2, [7.0, 7.0])], 0)
+        site.receive("door", session, [face(3, ana, "ana"), face(4, ana + 0.01)], 2)
+        assert len(site.home.album.sightings()) == 3
+        assert site.forget("ana").forgotten.sightings == 2  # who came before she had a name, too
+        assert len(site.home.album.sightings()) == 1
+        needles = [np.asarray(each, "f4").tobytes() for each in (like_her, ana + 0.01)]
+        assert files_with(tmp_path, *needles) == []
+        site.report()
+        now[0] += 9 * 3600  # strangers are stored for hours
+        site.home.trusted_clock = lambda: now[0]
+        site.report()
+        assert site.home.album.sightings() == []

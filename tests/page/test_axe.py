@@ -1,32 +1,9 @@
 """Accessibility: axe-core finds no violation in any view, light or dark, empty or full."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from helpers.browsing import VIEWS, open_person, use_camera
-from helpers.waiting import eventually
-
-AXE = Axe()
-
-
-def violations(page):
-    """The violations that axe-core finds, each with its first elements."""
-    found = AXE.run(page, options={"resultTypes": ["violations"]}).response["violations"]
-    return [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in found]
-
-
-def settled(page):
-    """Wait until no animation runs: half-faded text has too little contrast."""
-    still = "document.getAnimations().every(one => one.playState !== 'running')"
-    eventually(lambda: page.evaluate(still))
-
-
-def checked(page, where):
-    settled(page)
-    found = violations(page)
-    assert not found, (where, found)
-
+from helpers.browsing import VIEWS, checked, open_person
 
 THEMES = pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 
@@ -50,6 +27,7 @@ def test_full_views(full, visit, theme):
         "strangers": ".card",
         "people": ".person",
         "map": ".map-canvas[data-vertices]",
+        "audit": "[data-person] [data-wrong]",
         "events": "tbody tr",
         "health": "tr[data-camera]",
         "add": ".choice",
@@ -87,13 +65,17 @@ def test_a_question(strict, visit, theme):
 @THEMES
 def test_messages_and_the_token(empty, visit, theme):
     tab = visit(empty, signed_in=False, color_scheme=theme, forgiven=["4"])
-    page = tab.open()
-    use_camera(page)
+    page = tab.page
+    page.goto(empty.address)
     expect(page.locator("#token")).to_be_visible()
     checked(page, "token")
-    page.keyboard.press("Escape")
-    expect(page.locator("[data-choice=camera] .error")).not_to_be_empty()
+    page.locator("#token").fill("guess")
+    page.keyboard.press("Enter")
+    expect(page.locator("dialog .error")).not_to_be_empty()
     checked(page, "error")
+    page.locator("#token").fill(empty.token)
+    page.keyboard.press("Enter")
+    tab.ready()
     page.keyboard.press("u")
     expect(page.locator(".toast")).to_be_visible()
     checked(page, "toast")

@@ -1,14 +1,16 @@
 """Unusual input: no camera, two tabs, names with markup, many people and events, wrong clocks."""
 
+import os
 import re
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from helpers.browsing import MANY, browsing, running, tab_of, use_camera
+from helpers.browsing import MANY, browsing, checked, running, tab_of, use_camera
 from helpers.homes import LENGTH, small_learner
 from helpers.services import FINDER
 from helpers.waiting import DEADLINE, eventually
@@ -47,6 +49,39 @@ def test_without_a_camera_the_page_says_what_to_do(empty, video, flags, words):
         use_camera(page)
         expect(page.locator("[data-choice=camera] .error")).to_contain_text(words)
         expect(page.get_by_role("button", name="Use the camera")).to_be_enabled()
+
+
+CUT = """() => [...document.querySelectorAll("#health-cameras + .table-box *")].filter((one) =>
+    one.textContent && !one.closest("thead") && one.getBoundingClientRect().right > innerWidth)
+    .map((one) => one.textContent)"""
+"""The texts of the camera table that the right edge of the screen cuts."""
+
+
+def test_a_camera_that_never_connected_is_failing_on_every_view(empty, visit, tmp_path):
+    """Health said "No problems", and the message that the camera was being watched."""
+    tab = visit(empty, viewport={"width": 390, "height": 844})
+    page = tab.open("add")
+    page.get_by_label("Address").fill("rtsp://127.0.0.1:9/none")
+    page.get_by_label("Name (optional)").fill("door")
+    page.get_by_role("button", name="Add this camera").click()
+    expect(page.locator(".toast")).to_contain_text("failing: cannot open")
+    tile = page.locator(".tile[data-camera=door]")
+    expect(tile).to_have_attribute("data-state", "failing")
+    expect(tile).to_contain_text("failing since")
+    expect(tile.locator(".tile-note")).to_contain_text("Connection refused")
+    tab.go("health")
+    expect(page.locator(".health-state")).to_have_attribute("data-status", "degraded")
+    expect(page.locator(".health-state")).to_contain_text("Camera door is failing: cannot open")
+    row = page.locator("tr[data-camera=door]")
+    expect(row).to_contain_text("failing since")
+    expect(row).to_contain_text("never connected")
+    assert page.evaluate(CUT) == []
+    place = Path(os.environ.get("ONLOOKER_SCREENSHOTS", tmp_path))
+    page.screenshot(path=place / "failing-health-phone.png", full_page=True)
+    checked(page, "health")
+    tab.go("events")
+    page.get_by_role("button", name="What changed").click()
+    expect(page.locator("tbody")).to_contain_text("the camera is failing: cannot open")
 
 
 def test_two_tabs_have_a_camera_each_and_tell_the_same(own, visit):
@@ -104,7 +139,7 @@ def test_two_hundred_people(empty, visit):
             home.teach(vector, f"person {number:03d}")
 
     empty.running.home_thread.submit(act).result(DEADLINE)
-    tab = visit(empty, signed_in=False)
+    tab = visit(empty)
     page = tab.open("people")
     expect(page.locator(".person")).to_have_count(PEOPLE)
     page.get_by_label("Filter by name").fill("person 19")
@@ -140,7 +175,7 @@ def test_ten_thousand_events_come_a_page_at_a_time(tmp_path, visit):
 
     with running(tmp_path / "home", simple_service) as service:
         assert service.running.home_thread.submit(act).result(4 * DEADLINE) == EVENTS
-        page = visit(service, signed_in=False).open("events")
+        page = visit(service).open("events")
         page.get_by_role("button", name="What changed").click()
         rows = page.locator("tbody tr")
         expect(rows.first.locator("td").first).to_have_text(str(EVENTS))
@@ -155,7 +190,7 @@ def test_ten_thousand_events_come_a_page_at_a_time(tmp_path, visit):
 
 @pytest.mark.parametrize("days", [-1, 1])
 def test_a_clock_that_is_off_by_a_day_changes_nothing(full, visit, days):
-    tab = visit(full, signed_in=False)
+    tab = visit(full)
     tab.context.clock.install(time=time.time() + days * DAY)
     tab.context.clock.resume()
     page = tab.open("strangers")

@@ -26,15 +26,17 @@ def enter(page, selector):
 
 
 def test_from_the_first_run_to_forgetting(empty, visit):
-    tab = visit(empty, signed_in=False, forgiven=["401"])
-    page = tab.open()
+    tab = visit(empty, signed_in=False)
+    page = tab.page
     press = page.keyboard.press
+    page.goto(empty.address)
 
-    # Choose the camera; the token field has the focus by itself.
-    enter(page, "[data-choice=camera] button")
+    # The token field has the focus by itself. Choose the camera.
     expect(page.locator("#token")).to_be_focused()
     page.keyboard.type(empty.token)
     press("Enter")
+    tab.ready()
+    enter(page, "[data-choice=camera] button")
     expect(page.locator(".box").first).to_be_visible()
 
     # Name a stranger by single keys.
@@ -62,7 +64,7 @@ def test_from_the_first_run_to_forgetting(empty, visit):
     expect(page.locator(".toast")).to_contain_text("Undone")
     assert tab.fetched("/people") == []
     expect(card).to_be_visible()
-    tab_to(page, f".card[data-card='{number}'] input")
+    tab_to(page, f".card[data-card='{number}'] .naming input")
     page.keyboard.type("Dorothea")
     press("Enter")
     expect(page.locator(".toast")).to_contain_text("as Dorothea")

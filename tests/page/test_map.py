@@ -35,7 +35,7 @@ def test_five_hundred_vertices_are_drawn_and_answer(empty, visit, reel):
     count = crowd(empty.running, reel)
     assert count > 400
     # Without motion a vertex stays under the mouse.
-    tab = visit(empty, signed_in=False, reduced_motion="reduce")
+    tab = visit(empty, reduced_motion="reduce")
     page = tab.open("map")
     canvas = page.locator(".map-canvas")
     expect(canvas).to_have_attribute("data-vertices", str(count))

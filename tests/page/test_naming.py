@@ -31,10 +31,10 @@ def test_undo_gives_the_card_back(own, visit):
 
 def test_known_names_are_offered(full, visit):
     page = visit(full).open("strangers")
-    field = page.get_by_role("combobox", name="Name").first
+    card = page.locator(".card").first
     expect(page.locator("#known-names option[value=Benedict]")).to_be_attached()
-    assert field.get_attribute("list") == "known-names"
-    expect(page.get_by_text("Name only people who know about it.").first).to_be_visible()
+    assert card.get_by_role("combobox", name="Name").get_attribute("list") == "known-names"
+    expect(card.get_by_text("Name only people who know about it.")).to_be_visible()
 
 
 def test_a_card_without_a_name_is_not_sent(full, visit):

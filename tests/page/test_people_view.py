@@ -7,10 +7,12 @@ from playwright.sync_api import expect
 from helpers.browsing import loaded, open_person
 from helpers.services import API
 from helpers.waiting import eventually
+from onlooker.home.alarms import Alarm
+from onlooker.web.credentials import new_code
 
 
 def test_everybody_with_a_name_is_listed_with_faces(full, visit):
-    tab = visit(full, signed_in=False)
+    tab = visit(full)
     page = tab.open("people")
     expect(page.locator(".person")).to_have_count(3)
     eventually(lambda: loaded(page.locator(".montage img")))
@@ -22,7 +24,7 @@ def test_everybody_with_a_name_is_listed_with_faces(full, visit):
 
 
 def test_a_person_shows_faces_and_when_they_were_seen(full, visit):
-    tab = visit(full, signed_in=False)
+    tab = visit(full)
     page = tab.open()
     open_person(tab, "Anastasia")
     (person,) = [one for one in tab.fetched("/people") if one["name"] == "Anastasia"]
@@ -39,7 +41,7 @@ def test_the_address_of_nobody_says_so(full, visit):
 
 
 def test_events_are_filtered_and_downloaded(full, visit):
-    tab = visit(full, signed_in=False)
+    tab = visit(full)
     page = tab.open("events")
     expect(page.locator("table tbody tr").first).to_be_visible()
     page.get_by_label("Name", exact=True).select_option("Benedict")
@@ -58,7 +60,7 @@ def test_events_are_filtered_and_downloaded(full, visit):
 
 
 def test_health_shows_every_camera_and_stage(full, visit):
-    page = visit(full, signed_in=False).open("health")
+    page = visit(full).open("health")
     row = page.locator("tr[data-camera=door]")
     expect(row).to_contain_text(re.compile(r"\d+\.\d ms"))
     expect(page.locator(".health-state")).to_contain_text("No problems")
@@ -68,20 +70,47 @@ def test_health_shows_every_camera_and_stage(full, visit):
 
 def test_signing_in_and_out(full, visit):
     tab = visit(full, signed_in=False, forgiven=["401"])
-    page = tab.open("health")
-    page.get_by_role("button", name="Sign in").click()
+    page = tab.page
+    page.goto(f"{full.address}/#/health")
     page.locator("#token").fill(full.token)
     page.keyboard.press("Enter")
+    tab.ready()
     page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    expect(page.get_by_role("dialog", name="Sign in")).to_be_visible()
     assert tab.context.cookies() == []
 
 
-def test_what_changes_something_asks_for_the_token_and_goes_on(own, visit):
-    tab = visit(own, signed_in=False, forgiven=["401"])
+def test_a_link_signs_in_once(full, visit):
+    link = f"{full.address}/#login={new_code(full.folder)}"
+    tab, late = visit(full, signed_in=False), visit(full, signed_in=False, forgiven=["401"])
+    tab.page.goto(link)
+    tab.ready()
+    assert "login" not in tab.page.url
+    late.page.goto(link)
+    dialog = late.page.get_by_role("dialog", name="Sign in")
+    expect(dialog.locator(".error")).to_contain_text("used before")
+    late.page.keyboard.press("Escape")  # there is nothing else to see
+    expect(dialog).to_be_visible()
+    assert tab.fetched("/session")["signed_in"]
+
+
+def test_a_session_is_listed_and_ended_on_the_page(full, visit):
+    mine, other = visit(full), visit(full, forgiven=["401"])
+    other.open("people")
+    page = mine.open("health")
+    (row,) = [one for one in mine.fetched("/sessions") if not one["current"]][:1]
+    page.locator(f"[data-session='{row['id']}']").click()
+    expect(page.locator(f"[data-session='{row['id']}']")).to_have_count(0)
+    expect(other.page.get_by_role("dialog", name="Sign in")).to_be_visible()  # by itself
+    assert mine.fetched("/session")["signed_in"]
+
+
+def test_a_change_after_the_session_has_ended_asks_for_the_token_and_goes_on(own, visit):
+    tab = visit(own, forgiven=["401"])
     page = tab.open("strangers")
     card = page.locator(".card").first
     card.get_by_role("combobox", name="Name").fill("Dorothea")
+    tab.context.clear_cookies()
     card.get_by_role("button", name="Name", exact=True).click()
     page.locator("#token").fill(own.token)
     page.get_by_role("button", name="Continue").click()
@@ -105,3 +134,20 @@ def test_a_permanent_line_and_the_policy_are_there(full, visit):
     tab.complaints.clear()
     tab.requested = [url for url in tab.requested if "example.com" not in url]
     assert any(API in url for url in tab.requested)
+
+
+def test_an_alarm_is_announced_and_listed_with_the_faces_that_caused_it(own, visit):
+    tab = visit(own)
+    page = tab.open("events")
+    alarm = Alarm("region", "Anastasia", (0, 1, 2))
+    own.running.home_thread.submit(
+        lambda home: home.replace_learner("alarm", home.learner, [alarm.change])
+    ).result()
+    expect(page.locator(".toast")).to_contain_text("Alarm: is this Anastasia?")
+    page.get_by_role("button", name="What changed").click()
+    row = page.locator("tr:has([data-alarm=region])")
+    expect(row).to_contain_text(alarm.words)
+    expect(row.locator("img")).to_have_count(3)
+    eventually(lambda: loaded(row.locator("img")))
+    row.locator("button").first.click()
+    expect(page.get_by_role("dialog")).to_contain_text("this face")

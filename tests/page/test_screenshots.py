@@ -21,6 +21,7 @@ THERE = {
     "strangers": ".card",
     "people": ".montage img",
     "map": ".map-canvas[data-painted]",
+    "audit": "[data-person] [data-far] img",
     "events": "tbody tr",
     "health": "tr[data-camera]",
     "add": ".choice",
@@ -60,7 +61,7 @@ def shoot(page, path):
 
 @pytest.mark.parametrize(("size", "theme"), LOOKS)
 def test_empty_views(empty, visit, folder, size, theme):
-    tab = visit(empty, signed_in=False, **looks(size, theme))
+    tab = visit(empty, **looks(size, theme))
     page = tab.open()
     for view in VIEWS:
         tab.go(view)

@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 from playwright.sync_api import expect
 
-from helpers.browsing import loaded
+from helpers.browsing import checked, loaded
 from helpers.waiting import DEADLINE, eventually
 from onlooker.home.retention import RetentionPolicy
 
 
 def test_there_is_a_card_for_each_most_seen_first(full, visit):
-    tab = visit(full, signed_in=False)
+    tab = visit(full)
     page = tab.open("strangers")
     strangers = tab.fetched("/strangers")
     expect(page.locator(".card")).to_have_count(len(strangers))
@@ -81,6 +81,35 @@ def expire(service):
 
 @pytest.mark.parametrize("view", ["live", "strangers", "people", "map", "events"])
 def test_where_there_is_nothing_the_page_says_why(empty, visit, view):
-    page = visit(empty, signed_in=False).open(view)
+    page = visit(empty).open(view)
     expect(page.locator(".empty:visible").first).to_be_visible()
     assert len(page.locator(".empty:visible").first.inner_text()) > 30
+
+
+def test_several_cards_get_one_name_by_keyboard_alone(own, visit):
+    tab = visit(
+        own,
+        color_scheme="dark",
+        reduced_motion="reduce",
+        viewport={"width": 390, "height": 844},
+    )
+    page = tab.open("strangers")
+    boxes = page.locator("[data-choose]")
+    expect(boxes.nth(2)).to_be_visible()
+    before = sorted(row["card"] for row in tab.fetched("/strangers"))
+    numbers = [int(boxes.nth(at).get_attribute("data-choose")) for at in (0, 1)]
+    for number in numbers:
+        page.locator(f"[data-choose='{number}']").focus()
+        page.keyboard.press("Space")
+    several = page.get_by_role("region", name="The chosen strangers")
+    expect(several).to_contain_text("2 strangers chosen")
+    checked(page, "chosen strangers")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    several.locator("input").focus()
+    page.keyboard.type("Dora")
+    page.keyboard.press("Enter")
+    expect(several).to_be_hidden()
+    eventually(lambda: not {row["card"] for row in tab.fetched("/strangers")} & {*numbers})
+    page.get_by_role("button", name="Undo").click()
+    eventually(lambda: sorted(row["card"] for row in tab.fetched("/strangers")) == before)
+    tab.check()

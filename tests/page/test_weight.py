@@ -9,7 +9,7 @@ LIMIT = 300_000
 
 
 def test_the_page_is_light(full, visit):
-    tab = visit(full, signed_in=False)
+    tab = visit(full)
     weights = {}
 
     def weigh(response):

@@ -34,7 +34,7 @@ def test_a_box_on_the_screen_explains_itself(own, visit):
     assert found[0][0] == name
     assert found[-1][0] == "walks that ended nowhere"
     assert sum(share for _, share in found) == pytest.approx(1, abs=0.05)
-    expect(dialog.locator(".why-words")).to_contain_text(f"ends at {name}")
+    expect(dialog.locator(".why-words")).to_contain_text(f"end at {name}")
 
     # The explained face can be named while the video goes on.
     dialog.get_by_role("combobox", name="This is").fill("Zacharias")
@@ -69,7 +69,7 @@ def test_wrong_takes_a_face_back_and_undo_gives_it_back(own, visit):
 
 
 def test_a_labeled_face_explains_itself_by_itself(full, visit):
-    tab = visit(full, signed_in=False)
+    tab = visit(full)
     page = tab.open()
     open_person(tab, "Benedict")
     page.locator("[data-faces=labeled] .face-button").first.click()

@@ -1,5 +1,6 @@
 """Candidates become questions: asked best first, answered once, durable, and undone."""
 
+import re
 import sqlite3
 from functools import partial
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from helpers.homes import LENGTH, Clock, crash, files_with, opened, png
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.core.errors import LabelConflict, NotFound
-from onlooker.home.database import VERSION
+from onlooker.home.database import SCHEMA_CHANGES, VERSION
 from onlooker.home.events import digest
 from onlooker.home.people import merge, rename
 from onlooker.home.retention import DAY, RetentionPolicy
@@ -24,9 +25,9 @@ new_learner = partial(OnlineHarmonicLearner, KERNEL, sink=1e-3, trust_radius=1.0
 
 
 def at(x):
-    """A place on a straight line; 1 is the trust radius."""
+    """A place on a straight line, or beside it; 1 is the trust radius."""
     place = np.zeros(LENGTH, np.float32)
-    place[0] = x
+    place[: np.size(x)] = x
     return place
 
 
@@ -82,6 +83,17 @@ def test_the_best_question_comes_first(book):
     few, many = meet(book, 1.3), [meet(book, 21.3) for _ in range(3)]
     assert [card.number for card in book.cards()] == [nobody[0], many[0], few]
     assert [card.number for card in book.questions()] == [many[0], few, nobody[0]]
+
+
+def test_a_question_whose_answer_settles_more_comes_before_one_that_was_seen_more(book):
+    book.home.teach(at(22), "cem")
+    for _ in range(100):
+        book.home.observe(at(21), camera="door", frame=0)  # between ben and cem
+    more, *_ = (meet(book, 1.3) for _ in range(3))
+    less = meet(book, [20.9, 0.95])
+    assert [card.number for card in book.cards()] == [more, less]
+    assert book.strangers.card(less).candidate in ("ben", "cem")
+    assert [card.number for card in book.questions()] == [less, more]
 
 
 recents = st.lists(st.sampled_from(["ana", "ben", "cem", None]), max_size=RECENT)
@@ -155,6 +167,27 @@ def test_no_is_not_asked_again_for_that_name(home, book):
     undo(book, before)
     assert home.predict(at(1.3)).candidate == "ana"
     assert [row[2:] for row in answers(book)] == [row[2:] for row in was]
+
+
+def test_not_ana_of_one_face_speaks_for_the_stranger_whose_it_is(home, book):
+    number = [meet(book, x) for x in (4.0, 3.6, 3.2, 2.8)][-1]
+    other, before, was = meet(book, 9.0), home.sequence, answers(book)
+    assert book.exclude_face(at(2.5), "ana") == 5
+    known = home.vertices()
+    said = {round(float(known.vectors[known.ids == vertex][0, 0]), 1) for vertex in known.negatives}
+    assert said == {2.5, 2.8, 3.2, 3.6, 4.0}
+    by_number = {row[0]: row[-1] for row in answers(book)}
+    assert by_number == {number: ["ana"], other: []}
+    undo(book, before)
+    assert home.vertices().negatives == {}
+    assert answers(book) == was
+
+
+def test_who_turns_out_to_be_ana_takes_back_all_that_was_said_against_it(home, book):
+    number = [meet(book, x) for x in (4.0, 3.6, 3.2, 2.8)][-1]
+    book.exclude_face(at(2.5), "ana")
+    book.name(number, "ana")
+    assert home.vertices().negatives == {}
 
 
 def test_the_last_word_counts(home, book):
@@ -380,8 +413,13 @@ def test_a_home_of_the_version_before_has_the_same_cards_and_nothing_to_say_of_t
         book.strangers.ignore(2)
         expected = answers(book)
     with sqlite3.connect(folder / "onlooker.db") as connection:  # as it was written then
-        connection.execute("DROP TABLE card_questions")
-        connection.execute(f"PRAGMA user_version = {VERSION - 1}")
+        connection.executescript(
+            "DROP TABLE card_questions; DROP TABLE card_steps; DROP TABLE persons;"
+            "DROP TABLE sightings; DROP TABLE sighting_vectors; DROP TABLE sighting_pictures;"
+            "ALTER TABLE events DROP COLUMN person; PRAGMA user_version = 3"
+        )
+        (sightings,) = re.findall(r"CREATE TABLE sightings[^;]*;", SCHEMA_CHANGES[0])
+        connection.executescript(sightings)
     connection.close()
     with opened(folder, new_learner=new_learner) as home, StrangerBook(home) as book:
         assert (home.problems, book.problems) == ((), [])

@@ -10,6 +10,7 @@ import threading
 import time
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import combinations
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,6 +23,7 @@ from helpers.homes import LENGTH, files_with, png, small_learner, stream
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.alerts.queue import WAITING
 from onlooker.alerts.webhook import Webhook
+from onlooker.cli.alerts import Alerts
 from onlooker.core.errors import (
     BadName,
     BadValue,
@@ -30,13 +32,14 @@ from onlooker.core.errors import (
     NotFound,
     WrongVectorLength,
 )
+from onlooker.home.alarms import Alarm
 from onlooker.home.card_table import CardTable
 from onlooker.home.database import NotSaved
 from onlooker.home.events import digest
 from onlooker.home.home import Home
 from onlooker.home.retention import RetentionPolicy
 from onlooker.strangers.book import StrangerBook
-from onlooker.strangers.cards import FACES
+from onlooker.strangers.cards import ALIKE, FACES, CardFace, SeenAt, best_faces
 from onlooker.strangers.correction import learned_only_through, wrong
 from onlooker.strangers.strangers import Strangers
 
@@ -173,6 +176,24 @@ def test_a_full_house_does_not_make_two_strangers_one():
     assert [(c.number, c.count) for c in strangers.cards()] == [(1, 2), (2, 2), (4, 1)]
 
 
+def test_a_stranger_seen_51_times_is_not_pushed_out_by_299_seen_once():
+    strangers = Strangers(KERNEL, max_vertices=30)
+    for number in range(51):
+        see(strangers, 0.0, at=float(number))
+    for number in range(1, 60):
+        see(strangers, 10.0 * number, at=51.0 + number)
+    cards = strangers.cards()
+    assert (cards[0].number, cards[0].count) == (1, 51)
+    assert [card.number for card in cards[1:]] == list(range(32, 61))  # the oldest went first
+
+
+def test_where_all_were_seen_twice_somebody_new_can_still_stay():
+    strangers = Strangers(KERNEL, max_vertices=3)
+    for number, x in enumerate([0.0, 0.0, 10.0, 10.0, 20.0, 20.0, 30.0, 30.0]):
+        see(strangers, x, at=float(number))
+    assert [(card.number, card.count) for card in strangers.cards()] == [(2, 2), (3, 2), (4, 2)]
+
+
 def test_the_best_faces_that_differ_are_kept():
     strangers, made = Strangers(KERNEL), []
     for number, (x, quality) in enumerate([(0.0, 5), (0.01, 9), (1.0, 1), (2.0, 2), (3.0, 3)]):
@@ -187,6 +208,66 @@ def test_the_best_faces_that_differ_are_kept():
     assert [face.quality for face in card.faces] == [9, 3, 2, 1]
     assert [face.picture for face in card.faces] == [png(1), png(4), png(3), png(2)]
     assert "poor" not in made
+
+
+def smallest_gap(vectors):
+    return min((abs(x - y).max() for x, y in combinations(vectors, 2)), default=np.inf)
+
+
+@given(st.lists(st.integers(0, 400), min_size=FACES + 1, max_size=FACES + 1, unique=True))
+def test_no_other_four_faces_with_the_best_one_differ_more_than_those_of_the_card(places):
+    seen = SeenAt(0.0, "door", 0)
+    faces = [CardFace(np.array([place / 2]), None, 1.0, seen) for place in places]
+    first, *others = [face.vector for face in faces]
+    chosen = [face.vector for face in best_faces(faces, KERNEL)]
+    assert len(chosen) == FACES
+    assert chosen[0] is first  # of equals the first
+    most = max(smallest_gap([first, *three]) for three in combinations(others, FACES - 1))
+    assert smallest_gap(chosen) == most
+
+
+@given(st.lists(st.tuples(st.integers(0, 90), st.floats(-1, 9)), min_size=1, max_size=9))
+def test_no_two_faces_of_a_card_are_alike_and_none_is_left_out_that_is_unlike_all(drawn):
+    seen = SeenAt(0.0, "door", 0)
+    faces = [CardFace(np.array([x / 10]), None, quality, seen) for x, quality in drawn]
+    chosen = [face.vector for face in best_faces(faces, KERNEL)]
+    assert 1 <= len(chosen) <= FACES
+    assert all(KERNEL.similarity(x, [y])[0] < ALIKE for x, y in combinations(chosen, 2))
+    if len(chosen) < FACES:
+        assert all(KERNEL.similarity(face.vector, chosen).max() >= ALIKE for face in faces)
+
+
+@given(st.lists(st.floats(0, 30), min_size=1, max_size=30))
+def test_the_faces_of_a_card_never_become_more_alike_while_its_best_one_stays(places):
+    strangers, before = Strangers(HeatKernel(8.0, 1e-4)), 0.0
+    for place in places:
+        number = see(strangers, place, quality=1.0)
+        vectors = [face.vector for face in strangers.card(number).faces]
+        assert vectors[0].item() == places[0]
+        if len(vectors) == FACES:
+            assert smallest_gap(vectors) >= before
+            before = smallest_gap(vectors)
+
+
+def test_a_card_shows_faces_from_all_over_a_walk_and_not_four_frames_in_a_row():
+    strangers = Strangers(KERNEL)
+    for frame, place in enumerate(np.linspace(0.0, 9.0, 200)):
+        number = strangers.see(
+            [place], time=float(frame), camera="door", frame=frame, quality=1000.0 + frame
+        )
+    frames = sorted(face.seen.frame for face in strangers.card(number).faces)
+    assert frames[-1] > 190
+    assert np.diff(frames).min() >= 15
+
+
+def test_a_poor_face_is_not_chosen_because_it_differs():
+    strangers = Strangers(KERNEL)
+    for place in (0.0, 0.5, 1.0, 1.5):
+        see(strangers, place, quality=100.0)
+    number = see(strangers, 3.0, quality=20.0)
+    assert [face.vector.item() for face in strangers.card(number).faces] == [0.0, 0.5, 1.0, 1.5]
+    see(strangers, 3.0, quality=30.0)
+    assert 3.0 in [face.vector.item() for face in strangers.card(number).faces]
 
 
 @pytest.mark.parametrize(
@@ -370,8 +451,7 @@ def test_strangers_survive_a_database_that_is_set_aside_while_nobody_new_is_seen
         book.expire()
         files = home._files
         files.database.close_as_it_is()
-        files._set_database_aside("a test says so")
-        files._open_database(home.learner)
+        files._replace_database("a test says so", home.learner)
     with opened(tmp_path) as home, StrangerBook(home) as book:
         assert [card.count for card in book.cards()] == [1]
 
@@ -635,6 +715,19 @@ class Hook:
         self.server.shutdown()
         self.thread.join()
         self.server.server_close()
+
+
+def test_an_alarm_is_printed_with_its_words_and_sent_without_the_name(tmp_path, capsys):
+    with Hook() as hook, opened(tmp_path, clock=Clock(5.0)) as home:
+        alerts = Alerts(hook.address, None, None)
+        home.teach(np.zeros(LENGTH), "ana")
+        home.replace_learner("alarm", home.learner, [Alarm("region", "ana", (0,)).change])
+        (event,) = home.events(kind="alarm")
+        alerts.alarm(event)
+        alerts.close()
+    (_, sent), where = hook.heard[0], {"camera": None, "frame": None, "time": 5.0}
+    assert sent == {"event": "alarm", "kind": "region", "sequence": 2, **where}
+    assert "onlooker: alarm: is this ana? 15 faces" in capsys.readouterr().err
 
 
 def test_a_new_stranger_raises_one_alert(tmp_path):

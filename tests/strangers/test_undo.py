@@ -1,15 +1,20 @@
 """A change of mind about strangers: cards come back whole, and nothing stays that should not."""
 
+from base64 import b64encode
+
 import numpy as np
 import pytest
 
 from helpers.homes import LENGTH, files_with, png, small_learner
 from onlooker import HeatKernel
 from onlooker.core.errors import NotFound
+from onlooker.home.database import NotSaved
+from onlooker.home.events import digest
 from onlooker.home.home import Home
 from onlooker.home.retention import RetentionPolicy
 from onlooker.strangers.book import StrangerBook
-from onlooker.strangers.strangers import STEPS, Strangers
+from onlooker.strangers.strangers import Strangers
+from onlooker.strangers.undo_history import STEPS
 
 KERNEL = HeatKernel(0.4, 1e-4)
 
@@ -199,3 +204,124 @@ def test_cards_come_and_go_at_random_and_nothing_breaks():
             again.restore(strangers.record())  # which refuses what contradicts itself
         assert len(strangers) <= 12
         assert all(card.count >= 1 for card in strangers.cards(hidden=True))
+
+
+# ---- by another process
+
+
+def whole(book, number):
+    card = book.strangers.card(number)
+    said = card.hidden, card.recent, card.not_names, card.ask
+    vectors = [face.vector.tobytes() for face in card.faces]
+    return *card_of(book, number), *said, vectors
+
+
+ANSWERS = {
+    "name": lambda book, number: book.name(number, "zoe"),
+    "not": lambda book, number: book.exclude(number, "ana"),
+    "nobody": lambda book, number: book.nobody(at(0.05), likely=number),
+    "ignore": lambda book, number: book.ignore(number),
+    "skip": lambda book, number: book.set_ask(number, False),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_an_answer_is_undone_after_a_restart(tmp_path, answer):
+    clock = {"clock": lambda: 1000.0}
+    with Home(tmp_path, new_learner=small_learner, **clock) as home:
+        home.teach(at(30.0), "ana")
+        with StrangerBook(home, **clock) as book:
+            for seed, x in enumerate((0.0, 0.3), start=1):
+                number = meet(book, x, seed, candidate="ana")
+            before, was, known = home.sequence, whole(book, number), digest(home.learner)
+            ANSWERS[answer](book, number)
+            assert home.sequence > before
+    with Home(tmp_path, new_learner=small_learner, **clock) as home:
+        with StrangerBook(home, **clock) as book:
+            home.undo(to=before)
+            book.undone(before)
+            assert whole(book, number) == was
+            assert digest(home.learner) == known
+            assert len(book._undo_history) == 0
+        with StrangerBook(home, **clock) as book:
+            assert whole(book, number) == was
+            assert len(book._undo_history) == 0
+            assert meet(book, 0.15) == number
+
+
+def test_wrong_is_undone_after_a_restart_with_its_pictures(tmp_path):
+    with Home(tmp_path, new_learner=small_learner) as home, StrangerBook(home) as book:
+        home.teach(at(0.0), "ana", picture=png(7))
+        home.observe(at(0.3), camera="door", frame=1, picture=png(8))
+        ids, before = home.vertices().ids.tolist(), home.sequence
+        book.wrong(ids[0])
+    with Home(tmp_path, new_learner=small_learner) as home, StrangerBook(home) as book:
+        home.undo(to=before)
+        book.undone(before)
+        assert book.cards() == []
+        assert [home.album.picture(vertex) for vertex in ids] == [png(7), png(8)]
+
+
+def test_what_can_be_undone_expires_and_is_forgotten_with_anybody(home, book, now, tmp_path):
+    face = png(3, side=16)
+    inside = face[40:120]
+
+    def steps():
+        return home.database.query("SELECT count(*) FROM card_steps")[0][0]
+
+    def stored():
+        rows = home.database.query("SELECT content FROM card_steps")
+        return any(b64encode(face).decode() in row[0] for row in rows)
+
+    book.observe(at(0.0), camera="door", frame=0, picture=face, quality=1.0)
+    book.ignore(book.cards()[0].number)
+    assert (steps(), stored()) == (1, True), "an undo of ignoring brings the picture back"
+    now[0] += 2 * 3600
+    book.expire()
+    assert steps() == 0
+    book.name(meet(book, 50.0, 5), "zoe")
+    assert steps() == 1
+    book.forget("zoe")
+    assert steps() == 0
+    home.database.checkpoint()
+    assert not files_with(tmp_path / "home", inside, b64encode(face)[60:120])
+
+
+def test_an_undo_cannot_go_past_a_forgetting_nor_bring_a_card_of_it_back(home, book):
+    number = meet(book, 0.0, 1)
+    meet(book, 50.0, 2)
+    home.teach(at(90.0), "ben")
+    before = home.sequence
+    book.name(number, "ana")
+    book.forget("ana")
+    with pytest.raises(NotFound):
+        home.undo(to=before)
+    book.undone(before)  # as a service does after an undo
+    assert [card.number for card in book.cards()] == [2]
+    assert home.predict(at(0.0)).label is None
+    assert home.predict(at(90.0)).label == "ben"
+
+
+def test_a_refused_write_leaves_what_can_be_undone_as_it_was(home, book, monkeypatch):
+    number = meet(book, 0.0)
+    book.set_ask(number, False)
+
+    def refuse():
+        raise NotSaved("no space left")
+
+    monkeypatch.setattr(book, "_write", refuse)
+    with pytest.raises(NotSaved):
+        book.ignore(number)
+    assert len(book._undo_history) == 1
+
+
+def test_a_damaged_step_is_skipped_and_said(tmp_path):
+    with Home(tmp_path, new_learner=small_learner) as home:
+        with StrangerBook(home) as book:
+            number = meet(book, 0.0)
+            book.set_ask(number, False)
+            home.database.execute("UPDATE card_steps SET content = 'x'")
+        with StrangerBook(home) as book:
+            assert "1 damaged rows" in book.problems[0]
+            assert [card.number for card in book.cards()] == [number]
+            assert len(book._undo_history) == 0

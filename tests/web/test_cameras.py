@@ -1,9 +1,13 @@
 """Added cameras: watched again after a restart, removed for good, reconnected when lost."""
 
 import os
+import re
+import socket
 import sqlite3
 import stat
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
 
 import pytest
 
@@ -13,6 +17,7 @@ from helpers.waiting import eventually
 from helpers.webcams import Webcam
 from onlooker.home.camera_table import CameraTable
 from onlooker.home.database import NotSaved
+from onlooker.video.live import FailureWatch
 from onlooker.vision.types import Frame
 
 
@@ -21,7 +26,7 @@ def cameras(client):
 
 
 def watching(client, name):
-    return eventually(lambda: (s := cameras(client)[name])["state"] == "watching" and s["frames"])
+    return eventually(lambda: (s := cameras(client)[name])["state"] == "live" and s["frames"])
 
 
 def added(client, source, name):
@@ -146,15 +151,15 @@ def test_what_is_not_permitted_any_more_is_not_watched_and_can_be_removed(starte
     with started() as client:
         added(client, films / "yard", "yard")
     with started(folders=()) as client:
-        assert cameras(client) == {}
-        (problem,) = client.get(f"{API}/health").json()["problems"]
-        assert "'yard'" in problem
-        assert "--folder" in problem
+        assert cameras(client)["yard"]["state"] == "failing"
+        assert "--folder" in cameras(client)["yard"]["problem"]
+        health = client.get(f"{API}/health").json()
+        assert (health["status"], health["cameras_failing"]) == ("degraded", ["yard"])
     with started() as client:  # the folder is named again
         watching(client, "yard")
     with started(folders=()) as client:
         assert client.delete(f"{API}/cameras/yard").status_code == 204
-        assert client.get(f"{API}/health").json()["problems"] == []
+        assert client.get(f"{API}/health").json()["status"] == "ok"
         assert client.delete(f"{API}/cameras/yard").status_code == 404
 
 
@@ -243,16 +248,125 @@ def test_a_camera_that_is_unplugged_is_lost_and_comes_back_and_nothing_else_stop
         watching(client, "door")
         watching(client, "hall")
         webcam.unplug()
-        eventually(lambda: cameras(client)["door"]["state"] == "lost")
+        eventually(lambda: cameras(client)["door"]["state"] == "failing")
         lost = cameras(client)["door"]
         assert "hunter2" not in lost["problem"]
+        assert lost["last_frame"] <= lost["since"]
         assert client.get(f"{API}/health").json()["cameras_failing"] == ["door"]
         seen = cameras(client)["hall"]["frames"]
         eventually(lambda: cameras(client)["hall"]["frames"] > seen + 3)
         assert client.get(f"{API}/people").status_code == 200
         webcam.plug_in()
-        eventually(lambda: cameras(client)["door"]["state"] == "watching")
+        eventually(lambda: cameras(client)["door"]["state"] == "live")
         back = eventually(lambda: (s := cameras(client)["door"])["frames"] > lost["frames"] and s)
         assert back["reconnects"] == 1
         assert back["problem"] is None
         assert client.get(f"{API}/health").json()["cameras_failing"] == []
+
+
+def shown_everywhere(client, name, state):
+    """Whether list, health and metrics say that a camera is in a state, and in no other."""
+    health = client.get(f"{API}/health").json()
+    (row,) = [each for each in health["cameras"] if each["name"] == name]
+    rows = re.findall(
+        rf'onlooker_camera_state{{camera="{name}",state="(\w+)"}} 1\n',
+        client.get(f"{API}/metrics").text,
+    )
+    return cameras(client)[name]["state"] == row["state"] == state and rows == [state]
+
+
+def test_a_camera_that_never_connected_is_failing_and_all_is_not_well(tmp_path):
+    """Health said "ok", and the camera "connection lost" though it never connected."""
+    reported, home = [], tmp_path / "home"
+    with service_in(home, on_camera=reported.append) as service:
+        service._failures = FailureWatch(steady=0.0)
+        client = client_of(service, home)
+        assert client.get(f"{API}/health").json()["status"] == "ok"
+        with socket.socket() as free:  # bound and not listening: connections are refused
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+            added(client, f"rtsp://me:hunter2@127.0.0.1:{port}/none", "door")
+            eventually(lambda: shown_everywhere(client, "door", "failing"), 5)
+            status = cameras(client)["door"]
+            assert "refused" in status["problem"]
+            assert (status["last_frame"], status["fps"]) == (None, 0.0)
+            assert abs(status["since"] - time.time()) < 30
+            health = client.get(f"{API}/health").json()
+            assert (health["status"], health["cameras_failing"]) == ("degraded", ["door"])
+            eventually(lambda: reported)
+            (event,) = client.get(f"{API}/events?kind=camera").json()
+            assert (event["camera"], event["changes"][0][:2]) == ("door", ["camera", "failing"])
+            since = status["since"]
+        assert client.delete(f"{API}/cameras/door").status_code == 204
+        eventually(lambda: len(reported) == 2)
+        assert [(change.camera, change.state) for change in reported] == [
+            ("door", "failing"), ("door", "removed"),
+        ]  # fmt: skip
+        assert {change.since for change in reported} == {since}
+        assert client.get(f"{API}/health").json()["status"] == "ok"
+        assert "hunter2" not in repr(reported) + client.get(f"{API}/events").text
+    with service_in(home) as service:  # the events change nothing of what was learned
+        assert service.health.problems == ()
+        assert service.home_thread.submit(lambda home: home.sequence).result() == 2
+
+
+def test_the_failing_of_a_camera_starts_and_ends_with_an_event_and_an_alert(tmp_path, webcam):
+    reported, home = [], tmp_path / "home"
+    with service_in(home, on_camera=reported.append) as service:
+        service._failures = FailureWatch(steady=0.0)
+        client = client_of(service, home)
+        added(client, webcam.address, "door")
+        watching(client, "door")
+        webcam.unplug()
+        eventually(lambda: shown_everywhere(client, "door", "failing"), 5)
+        webcam.plug_in()
+        eventually(lambda: shown_everywhere(client, "door", "live"), 5)
+        eventually(lambda: len(reported) == 2)
+        assert [change.state for change in reported] == ["failing", "live"]
+        events = client.get(f"{API}/events?kind=camera").json()
+        assert [event["changes"][0][1] for event in events] == ["failing", "live"]
+        assert client.get(f"{API}/health").json()["status"] == "ok"
+
+
+def test_a_finished_film_has_ended_and_is_not_live(started, films):
+    (films / "short").mkdir()
+    (films / "short" / "1.png").write_bytes(photo(2))
+    with started() as client:
+        added(client, films / "short", "short")
+        eventually(lambda: shown_everywhere(client, "short", "ended"), 5)
+        health = client.get(f"{API}/health").json()
+        assert (health["status"], health["cameras_failing"]) == ("ok", [])
+        assert 'onlooker_camera_up{camera="short"} 0' in client.get(f"{API}/metrics").text
+
+
+def test_a_browser_that_sends_nothing_any_more_is_not_live(service, client, monkeypatch):
+    with service.browser_camera("laptop"):
+        assert cameras(client)["laptop"]["state"] == "connecting"
+        service.recognize(Frame("laptop", 0, 0.0, scene(1)))
+        assert cameras(client)["laptop"]["state"] == "live"
+        monkeypatch.setattr("onlooker.web.service.BROWSER_SILENT", 0.0)
+        assert cameras(client)["laptop"]["state"] == "ended"
+        assert client.get(f"{API}/health").json()["status"] == "ok"
+
+
+def test_removing_a_camera_that_sends_a_byte_now_and_then_does_not_take_ten_seconds(service):
+    over = Event()
+
+    def trickle(listener):
+        link, _ = listener.accept()
+        with link, suppress(OSError):
+            link.recv(1000)
+            link.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: multipart/x-mixed-replace\r\n\r\n")
+            while not over.wait(0.05):
+                link.sendall(b"-")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        sender = Thread(target=trickle, args=[listener], daemon=True)
+        sender.start()
+        service.cameras.watch(f"door=http://127.0.0.1:{listener.getsockname()[1]}/")
+        eventually(lambda: service.cameras.statuses[0].frames == 0)
+        begun = time.monotonic()
+        service.remove_camera("door")
+        assert time.monotonic() - begun < 6  # two, on a computer that is not busy
+        over.set()
+        sender.join(10)

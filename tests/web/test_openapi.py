@@ -1,5 +1,6 @@
 """The description of the API is true: whatever is sent, the answers are those it promises."""
 
+from collections import Counter
 from contextlib import suppress
 
 import httpx2
@@ -43,7 +44,7 @@ def described(tmp_path_factory):
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
 def test_no_request_is_a_server_error(described, mode):
     address, key = described
-    description = httpx2.get(f"{address}{API}/openapi.json").json()
+    description = httpx2.get(f"{address}{API}/openapi.json", headers=key).json()
     schema = schemathesis.openapi.from_dict(description)
     tried = 0
     for found in schema.get_all_operations():
@@ -65,3 +66,32 @@ def test_no_request_is_a_server_error(described, mode):
         with suppress(Unsatisfiable):  # a route without parameters cannot be asked wrongly
             whatever_is_sent()
     assert tried >= 20
+
+
+def test_no_sequence_of_requests_is_a_server_error(described):
+    """What one answer names (a person, a card, a session) is used in the next request."""
+    address, key = described
+    description = httpx2.get(f"{address}{API}/openapi.json", headers=key).json()
+    schema = schemathesis.openapi.from_dict(description).exclude(path=ENDLESS)
+    answered, met = Counter(), Counter()
+
+    class Sequences(schema.as_state_machine()):
+        def get_call_kwargs(self, case):
+            return {"base_url": address, "headers": key}
+
+        def validate_response(self, response, case, **options):
+            answered[case.operation.label] += 1
+            met[case.operation.label] += response.status_code < 300 and "{" in case.path
+            case.validate_response(response, checks=CHECKS)
+
+    Sequences.run(
+        settings=settings(
+            max_examples=12,
+            stateful_step_count=8,
+            deadline=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+    )
+    assert answered.total() >= 30
+    assert met.total() >= 1, "no request used what an earlier answer named"

@@ -1,7 +1,12 @@
 """Every change returns the event to undo to, and undoing restores what was known."""
 
+import pytest
+
 from helpers.services import API, photo, scene, teach
+from onlooker import OnlineHarmonicLearner
+from onlooker.home.home import Home
 from onlooker.vision.types import Frame
+from onlooker.web import people
 
 
 def known(client):
@@ -82,3 +87,53 @@ def test_who_is_ignored_can_be_shown_again(client, service):
     assert client.get(f"{API}/strangers").json() == []
     assert client.post(f"{API}/strangers/{card['card']}/show").status_code == 200
     assert [one["card"] for one in client.get(f"{API}/strangers").json()] == [card["card"]]
+
+
+@pytest.fixture
+def solved(service, monkeypatch):
+    """How often it was solved for whose face each vertex is."""
+    solves, owners = [], OnlineHarmonicLearner.owners
+    monkeypatch.setattr(
+        OnlineHarmonicLearner, "owners", lambda learner: solves.append(1) or owners(learner)
+    )
+    return solves
+
+
+def test_reading_the_people_again_solves_nothing(client, service, solved):
+    teach(client, 1, "ana")
+    solved.clear()
+    for _ in range(5):
+        service.people._json_until = 0.0  # as if half a second had passed
+        assert client.get(f"{API}/people").json()[0]["labeled"] == 4
+        ana = client.get(f"{API}/people").json()[0]["id"]
+        assert len(client.get(f"{API}/faces", params={"person": ana}).json()) == 4
+    assert len(solved) <= 1
+
+
+def test_fifty_readers_who_wait_for_the_list_take_one_solve(client, service, solved, monkeypatch):
+    """Though a camera learns between any two of them."""
+    monkeypatch.setattr(people, "TABLE_SECONDS", 3600.0)  # however slow this machine is
+    teach(client, 1, "ana")
+    x = service.home_thread.submit(lambda home: home.vertices().vectors[0].copy()).result()
+    service.people._json_until = 0.0
+    solved.clear()
+    tables = []
+    for _ in range(50):
+        tables.append(service.home_thread.submit(service.people.table))
+        service.home_thread.submit(lambda home: home.observe(x, camera="door", frame=0), frame=True)
+    assert len({table.result() for table in tables}) == 1
+    assert len(solved) <= 1
+
+
+def test_the_face_of_a_label_is_looked_up_without_reading_all_labels(client, service, monkeypatch):
+    vertex = teach(client, 1, "ana")["vertex"]
+    client.get(f"{API}/people")
+    everything = Home.vertices
+
+    def refused(home, *, vectors=True):
+        assert not vectors, "all vectors were read"
+        return everything(home, vectors=False)
+
+    monkeypatch.setattr(Home, "vertices", refused)
+    assert client.get(f"{API}/explain/{vertex}").status_code == 200
+    assert client.post(f"{API}/faces/{vertex}/label", json={"name": "ana"}).status_code == 200

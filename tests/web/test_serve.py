@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from collections import Counter
@@ -23,6 +24,8 @@ from helpers.ports import free_port
 from helpers.services import API, encoded, photo, scene, service_in
 from helpers.waiting import eventually
 from onlooker.cli.app import app
+from onlooker.core.errors import install_command
+from onlooker.web.credentials import Token
 
 WEBCAMS = Path(__file__).parents[3] / "shared" / "data" / "webcams"
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
@@ -59,9 +62,17 @@ def ready(process):
     )
 
 
-def token_from(process):
-    found = re.search(r"shown this once: (\S+)", process.stderr.readline())
-    return {"authorization": f"Bearer {found[1]}"}
+def token_of(folder):
+    """A new token, as `onlooker login --new-token` makes it while the service runs."""
+    _, text = Token.in_folder(folder, new=True)
+    return {"authorization": f"Bearer {text}"}
+
+
+@contextmanager
+def signed_in(process, folder):
+    with ready(process) as client:
+        client.headers |= token_of(folder)
+        yield client
 
 
 @pytest.fixture
@@ -71,8 +82,8 @@ def folder(tmp_path):
 
 def test_what_was_acknowledged_survives_a_kill(folder, tmp_path):
     with served(folder) as process:
-        key = token_from(process)
         with ready(process) as client:
+            key = token_of(folder)
             client.headers |= key
             for number in range(3):
                 content = photo(1, number)
@@ -82,15 +93,14 @@ def test_what_was_acknowledged_survives_a_kill(folder, tmp_path):
         process.kill()
         process.wait(10)
     with served(folder) as process, ready(process) as client:
+        assert client.get(f"{API}/people").status_code == 401
+        client.headers |= key
         after = client.get(f"{API}/people").json(), client.get(f"{API}/events").json()
         assert after == before
-        assert client.post(f"{API}/undo", json={"to": 1}).status_code == 401
-        assert client.post(f"{API}/undo", json={"to": 1}, headers=key).status_code == 200
+        assert client.post(f"{API}/undo", json={"to": 1}).status_code == 200
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 130
-        assert (
-            process.stderr.read() == ""
-        )  # the token is not printed again, and there were no errors
+        assert re.fullmatch(r"onlooker: to use the page, open \S+ .*\n", process.stderr.read())
     assert "onlooker.db-wal" not in {path.name for path in folder.iterdir()}
 
 
@@ -105,7 +115,7 @@ def test_a_second_service_on_one_home_refuses_and_so_does_a_taken_port(folder, t
             assert f"port {port}" in third.said
             assert third.stderr.read() == ""
         assert not (tmp_path / "other").exists()
-        assert client.get(f"{API}/health").json()["status"] == "ok"
+        assert client.get(f"{API}/alive").json() == {"status": "ok"}
 
 
 def test_ctrl_c_ends_live_streams_too(folder, tmp_path):
@@ -119,7 +129,7 @@ def test_ctrl_c_ends_live_streams_too(folder, tmp_path):
     arguments = (f"door={frames}", "--people", people)
     with (
         served(folder, *arguments) as process,
-        ready(process) as client,
+        signed_in(process, folder) as client,
         client.stream("GET", "/live/door.mjpeg") as pictures,
         client.stream("GET", f"{API}/events/stream?after=0") as events,
     ):
@@ -129,6 +139,56 @@ def test_ctrl_c_ends_live_streams_too(folder, tmp_path):
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
         assert "Traceback" not in process.stderr.read()
+
+
+def test_the_printed_link_holds_a_code_and_no_token_and_login_prints_another(folder):
+    """A service manager's log keeps what is printed."""
+    assert "is not a home" in command_error("login", "--home", str(folder))
+    with served(folder) as process, ready(process) as client:
+        printed = process.stderr.readline()
+        link = re.search(r"open (\S+)#login=(\S+) \(once", printed)
+        assert link[1] == f"{process.address}/"
+        again = CliRunner().invoke(app, ["login", "--home", str(folder)])
+        other = re.search(r"open (\S+)#login=(\S+) \(once", again.stderr)
+        assert other[1] == link[1]
+        for code in (link[2], other[2]):
+            client.cookies.clear()
+            assert client.get(f"{API}/people", headers=bearer(code)).status_code == 401
+            assert client.post(f"{API}/session", json={"token": code}).status_code == 204
+            assert client.post(f"{API}/session", json={"token": code}).status_code == 401
+        assert client.get(f"{API}/people").status_code == 200
+        new = CliRunner().invoke(app, ["login", "--home", str(folder), "--new-token"])
+        assert client.get(f"{API}/people").status_code == 401  # the session has ended
+        key = bearer(new.stdout.strip())
+        assert client.get(f"{API}/people", headers=key).status_code == 200
+
+
+def bearer(text):
+    return {"authorization": f"Bearer {text}"}
+
+
+def command_error(*arguments):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code != 0
+    return result.stderr
+
+
+def test_serve_speaks_tls_with_a_certificate(folder, certificate):
+    with served(folder, "--tls-cert", certificate) as process:
+        assert "listening on https://127.0.0.1" in process.said
+        address = process.address.replace("http", "https")
+        trusting = ssl.create_default_context(cafile=certificate)
+        trusting.check_hostname = False
+        with httpx2.Client(base_url=address, verify=trusting) as client:
+            assert eventually(lambda: answers(client))
+    assert "--tls-cert" in error_of("--home", folder, "--tls-key", certificate, code=2)
+
+
+def answers(client):
+    try:
+        return client.get(f"{API}/alive").status_code == 200
+    except httpx2.TransportError:
+        return False
 
 
 def error_of(*arguments, code):
@@ -155,12 +215,12 @@ def test_a_source_that_is_not_there_is_one_line(folder, monkeypatch, tmp_path):
 def test_without_the_extra_it_says_what_to_install(folder, monkeypatch):
     monkeypatch.delitem(sys.modules, "onlooker.web.server", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    assert 'pip install "onlooker[web]"' in error_of("--home", folder, code=2)
+    assert install_command("web") in error_of("--home", folder, code=2)
 
 
 def test_a_large_body_is_refused_by_its_header(folder):
     with served(folder) as process, ready(process):
-        key = token_from(process)["authorization"]
+        key = token_of(folder)["authorization"]
         host, port = process.address.removeprefix("http://").split(":")
         with socket.create_connection((host, int(port)), timeout=10) as raw:
             raw.sendall(
@@ -172,7 +232,7 @@ def test_a_large_body_is_refused_by_its_header(folder):
 
 def test_a_public_service_answers_nobody_without_the_token(folder):
     with served(folder, "--host", "0.0.0.0") as process, ready(process) as client:
-        key = token_from(process)
+        key = token_of(folder)
         assert client.get(f"{API}/people").status_code == 401
         assert client.get(f"{API}/people", headers=key).status_code == 200
         assert client.get("/", headers={**key, "host": "evil.example"}).status_code == 400
@@ -189,30 +249,29 @@ def test_nobody_at_five_webcams_gets_more_than_two_cards_and_no_two_people_one(f
     heard = set()  # camera and card of each face
 
     def listen(address):
-        with connect(f"ws{address}{API}/live") as results, suppress(ConnectionClosed):
+        live = connect(f"ws{address}{API}/live", additional_headers=key)
+        with live as results, suppress(ConnectionClosed):
             for result in map(json.loads, results):
                 cards = {face["card"] for face in result["faces"]} - {None}
                 heard.update((result["camera"], card) for card in cards)
 
-    with served(folder, "--folder", WEBCAMS) as process:
-        key = token_from(process)
-        with ready(process) as client:
-            client.headers |= key
-            address = process.address.removeprefix("http")
-            Thread(target=listen, args=[address], daemon=True).start()
+    with served(folder, "--folder", WEBCAMS) as process, ready(process) as client:
+        client.headers |= (key := token_of(folder))
+        address = process.address.removeprefix("http")
+        Thread(target=listen, args=[address], daemon=True).start()
 
-            def cameras():
-                return {each["name"]: each for each in client.get(f"{API}/cameras").json()}
+        def cameras():
+            return {each["name"]: each for each in client.get(f"{API}/cameras").json()}
 
-            def ended(name):
-                return cameras()[name]["state"] == "ended"
+        def ended(name):
+            return cameras()[name]["state"] == "ended"
 
-            for name in people:
-                source = {"source": str(WEBCAMS / name), "name": name}
-                assert client.post(f"{API}/cameras", json=source).status_code == 201
-                eventually(partial(ended, name))
-            cards = client.get(f"{API}/strangers").json()
-            dropped = {name: each["dropped"] for name, each in cameras().items()}
+        for name in people:
+            source = {"source": str(WEBCAMS / name), "name": name}
+            assert client.post(f"{API}/cameras", json=source).status_code == 201
+            eventually(partial(ended, name))
+        cards = client.get(f"{API}/strangers").json()
+        dropped = {name: each["dropped"] for name, each in cameras().items()}
     count = Counter(card["first"]["camera"] for card in cards)
     print(f"cards {dict(count)}, frames dropped {dropped}")
     assert max(Counter(card for _, card in heard).values()) == 1

@@ -1,11 +1,134 @@
-"""Threads that come and go share heaps, so that freed memory is reused."""
+"""Connections are bounded in number and time; threads that come and go share heaps."""
 
 import os
 import platform
+import socket
+import ssl
 import subprocess
 import sys
+import time
+from contextlib import ExitStack, closing, suppress
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
+import httpx2
 import pytest
+
+from helpers.running import serving
+from helpers.services import API, teach
+from helpers.waiting import eventually
+from onlooker.web import server
+
+
+def connected(address):
+    where = urlsplit(address)
+    return socket.create_connection((where.hostname, where.port), timeout=10)
+
+
+def closed(link):
+    """Whether the other side has closed, at once."""
+    link.settimeout(0.001)
+    try:
+        return link.recv(1000) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+@pytest.fixture
+def address(client):
+    with serving(client.app) as running:
+        yield running
+
+
+def ask(connection, client, path=f"{API}/people"):
+    connection.request("GET", path, headers={"authorization": f"Bearer {client.token}"})
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
+
+
+def test_256_idle_connections_do_not_stop_the_service(client, address, capfd):
+    """They did, and needed no token: 256 sockets, and everybody got 503."""
+    where = urlsplit(address).netloc
+    with ExitStack() as stack:
+        before = stack.enter_context(closing(HTTPConnection(where, timeout=10)))
+        assert ask(before, client) == 200
+        idle = [stack.enter_context(connected(address)) for _ in range(300)]
+        for link in idle[::2]:
+            with suppress(OSError):  # the first ones are closed already
+                link.sendall(f"GET {API}/people HTTP/1.1\r\nHost: ".encode())
+        for link in idle[::7]:
+            with suppress(OSError):
+                link.sendall(b"\r\n\r\n")  # refused, and not logged
+        for _ in range(3):
+            begun = time.perf_counter()
+            with closing(HTTPConnection(where, timeout=10)) as late:
+                assert ask(late, client) == 200
+            assert time.perf_counter() - begun < 1
+        assert ask(before, client) == 200  # who was signed in lost nothing
+        eventually(lambda: closed(idle[0]))
+        assert not closed(idle[-3])
+    assert capfd.readouterr() == ("", "")
+
+
+def test_who_sends_a_request_slowly_is_closed(client, address, monkeypatch):
+    monkeypatch.setattr(server, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.5)
+    key = f"Authorization: Bearer {client.token}\r\n"
+    host = f"Host: {urlsplit(address).netloc}\r\n"
+    with connected(address) as silent, connected(address) as head, connected(address) as body:
+        body.sendall(f"POST {API}/undo HTTP/1.1\r\n{host}{key}Content-Length: 9\r\n\r\n".encode())
+
+        def all_closed():
+            for link, piece in ((head, b"G"), (body, b" ")):
+                if not closed(link):
+                    link.sendall(piece)
+            return closed(silent) and closed(head) and closed(body)
+
+        eventually(all_closed)
+
+
+def test_a_stream_of_somebody_signed_in_is_not_closed_for_its_age(client, address, monkeypatch):
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.2)
+    key = {"authorization": f"Bearer {client.token}"}
+    with httpx2.stream("GET", f"{address}{API}/events/stream", headers=key) as answer:
+        lines = answer.iter_lines()
+        time.sleep(1.5)  # the age is what is tested
+        teach(client, 1, "ana", [0])
+        assert any("teach" in text for text in lines)
+
+
+def test_a_certificate_that_cannot_be_used_is_one_line(client, tmp_path):
+    bad = tmp_path / "cert.pem"
+    bad.write_text("no certificate")
+    for path in (bad, tmp_path / "missing.pem"):
+        with pytest.raises(server.CannotListen, match=path.name):
+            server.Server(client.app, before_shutdown=print, certificate=path)
+
+
+def test_tls_is_served_and_an_unfinished_handshake_ends(client, certificate, monkeypatch):
+    monkeypatch.setattr(server, "TLS_SECONDS", 0.5)
+    with serving(client.app, certificate=certificate) as address:
+        trusting = ssl.create_default_context(cafile=certificate)
+        trusting.check_hostname = False
+        with (
+            connected(address) as plain,
+            trusting.wrap_socket(connected(address), server_hostname="localhost") as link,
+        ):
+            host = urlsplit(address).netloc
+            body = f'{{"token": "{client.token}"}}'
+            link.sendall(
+                f"POST {API}/session HTTP/1.1\r\nHost: {host}\r\n"
+                "Content-Type: application/json\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n{body}".encode()
+            )
+            answer = link.recv(4000).decode()
+            assert answer.startswith("HTTP/1.1 204")
+            assert f"set-cookie: __Host-onlooker-{urlsplit(address).port}=" in answer
+            eventually(lambda: closed(plain))
+
 
 CAMERAS_COME_AND_GO = """
 import ctypes, sys, threading

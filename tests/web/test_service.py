@@ -59,3 +59,19 @@ def test_too_much_work_is_refused_not_queued_for_ever(tmp_path):
         go.set()
         assert [one.result(5) for one in waiting] == [0, 0]
         assert client.get(f"{API}/people").status_code == 200
+
+
+def test_a_frame_waits_for_one_other_job_and_no_job_for_more_than_one_frame_each(tmp_path):
+    """Fifty clients that poll took a camera from 12 frames a second to 4."""
+    order, go = [], Event()
+    with service_in(tmp_path / "home") as service:
+        thread = service.home_thread
+        jobs = [thread.submit(lambda home: go.wait(10))]
+        eventually(lambda: thread.waiting == 0)
+        for number in range(4):
+            jobs.append(thread.submit(lambda home, n=number: order.append(f"reader {n}")))
+        jobs.append(thread.submit(lambda home: order.append("frame"), frame=True))
+        go.set()
+        for job in jobs:
+            job.result(10)
+    assert order == ["reader 0", "frame", "reader 1", "reader 2", "reader 3"]

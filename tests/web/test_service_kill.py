@@ -10,7 +10,6 @@ pictures that were sent, and not from the changes in the event log.
 
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -33,6 +32,7 @@ from helpers.waiting import DEADLINE
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.home.home import Home
 from onlooker.simulation.orl import PICTURES, pictures_of
+from onlooker.web.credentials import Token
 
 CAMERAS = {"door": 1, "yard": 2}
 """The person in front of each camera."""
@@ -161,7 +161,7 @@ class RestartedService:
             process.stderr.close()
 
     def wait(self, process):
-        """Wait until it listens; the token is printed at the first start only."""
+        """Wait until it listens."""
         said = ""
         for text in process.stderr:  # warnings come first
             said += text
@@ -170,7 +170,7 @@ class RestartedService:
         else:
             pytest.fail(f"it ended before it listened: {said}")
         if not self.token:
-            self.token = re.search(r"this once: (\S+)", process.stderr.readline())[1]
+            _, self.token = Token.in_folder(self.home, new=True)
         return said
 
     def run_and_kill(self, number, moments, how):

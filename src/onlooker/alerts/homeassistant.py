@@ -1,8 +1,9 @@
-"""Discovery messages for Home Assistant: strangers appear there without any set-up.
+"""Discovery messages for Home Assistant: strangers, alarms and cameras appear without any set-up.
 
-Two entities of one device subscribe to one topic. The event is for automations: it fires once for
-each stranger, because Home Assistant ignores retained messages for events. The sensor shows when
-the last stranger came, and which one, also after a restart.
+Four entities of one device. The events are for automations: they fire once for each stranger, each
+alarm, and each camera that begins or ceases to fail, because Home Assistant ignores retained
+messages for events. The sensor shows when the
+last stranger came, and which one, also after a restart.
 """
 
 import json
@@ -15,15 +16,22 @@ ROOT = "homeassistant"
 ONLINE, OFFLINE = "online", "offline"
 
 
-def configurations(identity: str, topic: str, availability: str) -> dict[str, str]:
+def configurations(
+    identity: str, topic: str, alarm_topic: str, camera_topic: str, availability: str
+) -> dict[str, str]:
     """The discovery messages to publish as retained, by topic.
 
-    >>> list(configurations("7f", "onlooker/7f/stranger", "onlooker/7f/availability"))
-    ['homeassistant/event/onlooker_7f/stranger/config', 'homeassistant/sensor/...stranger/config']
+    >>> last = ("stranger", "alarm", "camera", "availability")
+    >>> topics = [f"onlooker/7f/{each}" for each in last]
+    >>> for topic in configurations("7f", *topics):
+    ...     print(topic)
+    homeassistant/event/onlooker_7f/stranger/config
+    homeassistant/sensor/onlooker_7f/last_stranger/config
+    homeassistant/event/onlooker_7f/alarm/config
+    homeassistant/event/onlooker_7f/camera/config
     """
     ours = f"onlooker_{identity}"
     common: dict[str, Any] = {
-        "state_topic": topic,
         "availability_topic": availability,
         "payload_available": ONLINE,
         "payload_not_available": OFFLINE,
@@ -37,13 +45,31 @@ def configurations(identity: str, topic: str, availability: str) -> dict[str, st
     }
     event = {
         "name": "Stranger",
+        "state_topic": topic,
         "unique_id": f"{ours}_stranger",
         "event_types": ["stranger"],
         "icon": "mdi:account-question",
         **common,
     }
+    alarm = {
+        "name": "Alarm",
+        "state_topic": alarm_topic,
+        "unique_id": f"{ours}_alarm",
+        "event_types": ["alarm"],
+        "icon": "mdi:account-alert",
+        **common,
+    }
+    camera = {
+        "name": "Camera",
+        "state_topic": camera_topic,
+        "unique_id": f"{ours}_camera",
+        "event_types": ["camera"],
+        "icon": "mdi:cctv",
+        **common,
+    }
     sensor = {
         "name": "Last stranger",
+        "state_topic": topic,
         "unique_id": f"{ours}_last_stranger",
         "device_class": "timestamp",
         "value_template": "{{ value_json.seen }}",
@@ -54,4 +80,6 @@ def configurations(identity: str, topic: str, availability: str) -> dict[str, st
     return {
         f"{ROOT}/event/{ours}/stranger/config": json.dumps(event),
         f"{ROOT}/sensor/{ours}/last_stranger/config": json.dumps(sensor),
+        f"{ROOT}/event/{ours}/alarm/config": json.dumps(alarm),
+        f"{ROOT}/event/{ours}/camera/config": json.dumps(camera),
     }

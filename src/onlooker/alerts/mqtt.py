@@ -9,6 +9,7 @@ is unbounded. So its network loop is driven from here, one connection at a time.
 MQTT 3.1.1, which every broker speaks.
 """
 
+import json
 import logging
 import re
 import ssl
@@ -80,7 +81,7 @@ class Broker:
         ):
             raise BadValue(
                 "a broker has an address like mqtt://user@10.0.0.5:1883/onlooker, got "
-                f"{address.partition(':')[0][:20]}:... (mqtt or mqtts; the password belongs into "
+                f"{address.partition(':')[0][:20]!a}:... (mqtt or mqtts; the password belongs into "
                 "ONLOOKER_MQTT_PASSWORD or a file)"
             )
         user = unquote(parts.username) if parts.username else None
@@ -97,8 +98,9 @@ class MqttAlerts(AlertQueue):
     """Publishes every alert it is called with, and whether Onlooker is online.
 
     identity tells homes apart and must stay the same: the topics and Home Assistant's entities are
-    named after it. The topics, all retained: `PREFIX/IDENTITY/stranger`, the newest alert, and
-    `PREFIX/IDENTITY/availability`, online or offline; the broker publishes the latter if we die.
+    named after it. The topics, all retained, begin with `PREFIX/IDENTITY/`: `stranger`, `alarm` and
+    `camera` with the newest alert of each, and `availability`, online or offline; the broker
+    publishes the latter if we die.
     """
 
     def __init__(
@@ -106,8 +108,10 @@ class MqttAlerts(AlertQueue):
     ) -> None:
         super().__init__("mqtt")
         self._broker, self._identity, self._timeout = broker, identity, timeout
-        self.topic = f"{broker.prefix}/{identity}/stranger"
-        self.availability = f"{broker.prefix}/{identity}/availability"
+        ours = f"{broker.prefix}/{identity}"
+        self.topic, self.alarm_topic = f"{ours}/stranger", f"{ours}/alarm"
+        self.camera_topic = f"{ours}/camera"
+        self.availability = f"{ours}/availability"
         self._connection: BrokerConnection | None = None
         self._shortest_pause = self._pause = pause
         self._next_attempt = 0.0
@@ -119,7 +123,8 @@ class MqttAlerts(AlertQueue):
         return {**event, **alert, "seen": seen.isoformat(timespec="seconds")}
 
     def _deliver(self, body: bytes) -> None:
-        breaks = 0
+        topics = {"alarm": self.alarm_topic, "camera": self.camera_topic}
+        topic, breaks = topics.get(json.loads(body)["event_type"], self.topic), 0
         while breaks < ATTEMPTS:
             connection = self._connected()
             if connection is None and self._closed.is_set():
@@ -128,7 +133,7 @@ class MqttAlerts(AlertQueue):
                 self._closed.wait(max(0.0, self._next_attempt - time.monotonic()))
                 continue
             try:
-                connection.publish(self.topic, body)
+                connection.publish(topic, body)
             except BrokerUnavailable as error:
                 self._disconnected(error)
                 breaks += 1
@@ -167,7 +172,8 @@ class MqttAlerts(AlertQueue):
         return self._connection
 
     def _announce(self, connection: "BrokerConnection") -> None:
-        entities = configurations(self._identity, self.topic, self.availability)
+        topics = self.topic, self.alarm_topic, self.camera_topic, self.availability
+        entities = configurations(self._identity, *topics)
         for topic, message in entities.items():
             connection.publish(topic, message)
         connection.publish(self.availability, ONLINE)

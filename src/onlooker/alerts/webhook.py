@@ -77,7 +77,7 @@ def _host_of(address: str) -> str:
     if not scheme or not host or user is not None or not re.fullmatch(r"[!-~]+", address):
         raise BadValue(
             "a webhook has an address like http://10.0.0.5:8123/hook, got "
-            f"{address.partition(':')[0][:20]}:... (http or https, a host, no user, no spaces)"
+            f"{address.partition(':')[0][:20]!a}:... (http or https, a host, no user, no spaces)"
         )
     return host if port is None else f"{host}:{port}"
 

@@ -1,8 +1,9 @@
 """A camera at its own machine: frames become vectors there, and only vectors travel to the site."""
 
 import threading
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from onlooker.cluster.config import CameraConfig
 from onlooker.cluster.messages import SenderReplaced
@@ -10,7 +11,8 @@ from onlooker.cluster.sender import Sender, SenderCounts
 from onlooker.cluster.transport import Transport
 from onlooker.core.errors import OnlookerError
 from onlooker.video.addresses import Kind, addresses_of
-from onlooker.video.sources import FrameCounts, FrameStream, frames_from
+from onlooker.video.decoding import ConditionTracker
+from onlooker.video.sources import CameraCondition, FrameCounts, FrameStream, frames_from
 from onlooker.vision.finder import FaceFinder
 from onlooker.vision.measuring import measure_new
 from onlooker.vision.tracking import Tracker
@@ -22,20 +24,26 @@ RETRY_AFTER = 5.0
 
 @dataclass(frozen=True, slots=True)
 class RemoteCameraStatus:
-    """What became of a camera's frames and faces.
+    """Whether a camera delivers frames, and what became of them and of the faces.
 
-    >>> frames, sent = FrameCounts(frames=3), SenderCounts(acknowledged=2)
-    >>> RemoteCameraStatus("door", frames, sent, faces=2, ended=True).faces
-    2
+    >>> RemoteCameraStatus.unknown("door", "its process does not run").condition.state
+    'failing'
     """
 
     camera: str
+    condition: CameraCondition
     counts: FrameCounts
     sent: SenderCounts
     faces: int
     """Measured and good enough: these are sent."""
     ended: bool
-    problem: str = ""
+    """Whether nothing more comes: a recording is over, or could not be read."""
+
+    @classmethod
+    def unknown(cls, camera: str, why: str) -> "RemoteCameraStatus":
+        """A camera that does not say how it is."""
+        condition = CameraCondition("failing", time.time(), why)
+        return cls(camera, condition, FrameCounts(), SenderCounts(), 0, ended=False)
 
 
 class CameraLoop:
@@ -50,7 +58,7 @@ class CameraLoop:
         self, camera: CameraConfig, finder: FaceFinder, connect: Callable[[], Transport]
     ) -> None:
         self._camera, self._finder = camera, finder
-        self._counts, self._faces, self._problem = FrameCounts(), 0, ""
+        self._counts, self._faces, self._own = FrameCounts(), 0, ConditionTracker()
         self._live, self._connect = self._is_live(), connect
         self._sender = Sender(camera.name, connect, live=self._live)
         self._ending = threading.Event()
@@ -60,12 +68,14 @@ class CameraLoop:
 
     def state(self) -> RemoteCameraStatus:
         """What has been read and sent so far."""
-        stream = self._stream
+        name, stream, condition = self._camera.name, self._stream, self._own.now()
         if stream is not None:
-            self._counts = stream.counts[self._camera.name]
+            self._counts, read = stream.counts[name], stream.conditions[name]
+            its_own = condition.state != "connecting"
+            condition = replace(condition, last_frame=read.last_frame) if its_own else read
         ended = not self._thread.is_alive()
         return RemoteCameraStatus(
-            self._camera.name, self._counts, self._sender.counts, self._faces, ended, self._problem
+            name, condition, self._counts, self._sender.counts, self._faces, ended
         )
 
     def end(self, timeout: float = 20.0) -> RemoteCameraStatus:
@@ -78,22 +88,23 @@ class CameraLoop:
         try:
             (address,) = addresses_of([f"{self._camera.name}={self._camera.source}"])
         except OnlookerError as error:  # shown by `state`: an actor that raises cannot be created
-            self._problem = str(error)
+            self._own.failed(str(error))
             return False
         return address.kind in (Kind.CAMERA, Kind.STREAM)
 
     def _run(self) -> None:
         """A recording ends at the first error; a live camera goes on trying until it is ended."""
-        while not self._problem or self._live:
+        while not self._own.failing or self._live:
             try:
                 self._watch()
                 self._sender.close(END_WITHIN)
+                self._own.ended()
                 return
             except SenderReplaced as error:
-                self._problem = str(error)
+                self._own.failed(str(error))
                 break
             except OnlookerError as error:
-                self._problem = str(error)
+                self._own.failed(str(error))
             if not self._live or self._ending.wait(RETRY_AFTER):
                 break
             self._sender.abandon()
@@ -104,7 +115,7 @@ class CameraLoop:
         known, tracker = self._sender.wait_until_connected() - 1, Tracker()
         source = f"{self._camera.name}={self._camera.source}"
         with frames_from(source, retry_first=self._live) as stream:
-            self._stream, self._problem = stream, ""
+            self._stream, self._own = stream, ConditionTracker()
             for frame in stream:
                 boxes = self._finder.detect(frame.pixels)
                 for track in tracker.follow(frame.camera, frame.index, boxes):

@@ -5,16 +5,24 @@ quarter of what a call costs (`scripts/bench cluster`).
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from onlooker.cluster.messages import BatchAnswer, ExampleAnswer, NumberedExample
+from onlooker.cluster.messages import (
+    BatchAnswer,
+    ClusterError,
+    ExampleAnswer,
+    NumberedExample,
+)
 from onlooker.core.records import Prediction
 
 Batch: TypeAlias = tuple[str, int, list[NumberedExample], int]
 """Sender, session, examples, and the number up to which the sender has acknowledgements."""
+_KINDS = ("|u1", "<f2", "<f4", "<f8")
+"""The types that vectors travel in."""
 
 
 def encode_batch(
@@ -40,19 +48,54 @@ def encode_batch(
 
 
 def decode_batch(encoded: bytes) -> Batch:
-    """The inverse of `encode_batch`."""
+    """The inverse of `encode_batch`; what is no batch is refused with a ClusterError.
+
+    >>> decode_batch(b"no batch")
+    Traceback (most recent call last):
+    ...
+    onlooker.cluster.messages.ClusterError: a batch cannot be read: subsection not found; ...
+    """
+    with _errors_about("a batch"):
+        return _decoded_batch(encoded)
+
+
+@contextmanager
+def _errors_about(what: str) -> Iterator[None]:
+    """Bytes from elsewhere end a parser in many ways, and each means the same."""
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ClusterError(
+            f"{what} cannot be read: {error}; run the same version at both ends"
+        ) from error
+
+
+def _decoded_batch(encoded: bytes) -> Batch:
     at = encoded.index(b"\n") + 1
     sender, session, acknowledged, headers = json.loads(encoded[:at])
+    if not (type(sender) is str and _is_count(session) and _is_count(acknowledged)):
+        raise ValueError("its sender, session or acknowledgement is none")
     examples = []
     for number, name, frame, taken, kind, shape, picture_size in headers:
+        sound = _is_count(number) and _is_count(frame) and _is_text(name) and kind in _KINDS
+        timed = taken is None or _is_number(taken)
+        if not (sound and timed and all(map(_is_count, [*shape, picture_size or 0]))):
+            raise ValueError("an example in it has no number, frame, name, time, type or size")
         dtype, count = np.dtype(kind), int(np.prod(shape, dtype=int))
         # A copy, because a view would keep the bytes of the whole batch in memory.
         vector = np.frombuffer(encoded, dtype, count, at).reshape(shape).copy()
         at += vector.nbytes
         picture = None if picture_size is None else encoded[at : at + picture_size]
         at += picture_size or 0
+        if at > len(encoded):
+            raise ValueError("it is cut off")
         examples.append(NumberedExample(number, vector, name, frame, taken, picture))
     return sender, session, examples, acknowledged
+
+
+def _is_count(value: object) -> bool:
+    """Whether it is a number that a database can store, and not a bool."""
+    return type(value) is int and 0 <= value < 1 << 63
 
 
 def encode_answer(answer: BatchAnswer) -> bytes:
@@ -72,13 +115,39 @@ def encode_answer(answer: BatchAnswer) -> bytes:
 
 
 def decode_answer(encoded: bytes) -> BatchAnswer:
-    """The inverse of `encode_answer`."""
-    answers, event, expected = json.loads(encoded)
-    decoded = (
-        ExampleAnswer(number, None if fields is None else Prediction(*fields), duplicate, refused)
-        for number, fields, duplicate, refused in answers
-    )
-    return BatchAnswer(tuple(decoded), event, expected)
+    """The inverse of `encode_answer`; what is no answer is refused with a ClusterError.
+
+    >>> decode_answer(b"[[], true, null]")
+    Traceback (most recent call last):
+    ...
+    onlooker.cluster.messages.ClusterError: an answer cannot be read: its event or the number ...
+    """
+    with _errors_about("an answer"):
+        answers, event, expected = json.loads(encoded)
+        if not (_is_count(event) and _is_count(expected or 0)):
+            raise ValueError("its event or the number it expects is none")
+        return BatchAnswer(tuple(_example_answer(*each) for each in answers), event, expected)
+
+
+def _example_answer(number: Any, fields: Any, duplicate: Any, refused: Any) -> ExampleAnswer:
+    prediction = None if fields is None else Prediction(*fields)
+    if not (_is_count(number) and type(duplicate) is bool and _is_text(refused)):
+        raise ValueError("an answer in it has no number")
+    if prediction is not None:
+        scores = [*prediction.scores.values(), prediction.sink]
+        texts = [prediction.label, prediction.candidate, prediction.support]
+        sound = all(map(_is_number, scores)) and _is_count(prediction.vertex or 0)
+        if not (sound and all(map(_is_text, texts))):
+            raise ValueError("a prediction in it has no name, scores or vertex")
+    return ExampleAnswer(number, prediction, duplicate, refused)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and value == value  # and not NaN
+
+
+def _is_text(value: object) -> bool:
+    return value is None or type(value) is str
 
 
 def _fields(prediction: Prediction | None) -> tuple[Any, ...] | None:

@@ -12,10 +12,10 @@ pydantic checks the types and ranges of single values; what several values must 
 checked here. An error is one line that names the file, the place in it, the value and what to do.
 """
 
-import tomllib
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -33,6 +33,7 @@ from pydantic_core import PydanticCustomError
 from onlooker.cluster.messages import LearnerConfig
 from onlooker.core.checks import is_number
 from onlooker.core.errors import BadValue
+from onlooker.core.files import read_toml
 from onlooker.core.similarity import HeatKernel
 from onlooker.vision.finder import FaceFinder
 from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, FeatureKind, trust_radius
@@ -102,12 +103,7 @@ class Config:
 
 def read_config(path: Path) -> Config:
     """Read and check a configuration file; paths in it are relative to it."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadValue(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:  # not UTF-8, or not TOML
-        raise BadValue(f"{path} is not a configuration: {error}") from error
+    table = read_toml(path)
     try:
         return config_of(table, path.absolute().parent)
     except BadValue as error:
@@ -178,7 +174,7 @@ def _source_as_table(value: Any) -> Any:
 def _radius(value: Any) -> str | float:
     if value in ("auto", "off"):
         return str(value)
-    if is_number(value) and 0 <= value < inf:
+    if is_number(value) and 0 <= value <= sys.float_info.max:
         return float(value)
     raise PydanticCustomError("trust_radius", "auto, off or a number from 0")
 
@@ -273,7 +269,7 @@ def _shown(value: Any) -> str:
 def _camera(name: str, table: _CameraTable, base: Path) -> CameraConfig:
     """A recording beside the configuration is found from any folder, if it is on this machine."""
     local = base / table.source
-    found = table.node is None and local.exists()
+    found = table.node is None and os.path.exists(local)  # False for a name that is too long
     return CameraConfig(name, str(local) if found else table.source, table.node)
 
 

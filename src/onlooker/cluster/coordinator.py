@@ -1,5 +1,8 @@
 """The coordinator: visits all sites every few seconds, spreads labels, and forgets everywhere.
 
+It asks the cameras every second how they are; a site with a camera that is failing is degraded, and
+its home has an event of it.
+
 A visit records which sites answer and by how much their clocks differ, and gives every site the
 labels that it lacks. It compares what is there, so a visit that was missed, or made twice, does no
 harm. Visits and forgetting exclude each other: no label is passed on after it was forgotten.
@@ -7,7 +10,7 @@ harm. Visits and forgetting exclude each other: no label is passed on after it w
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,11 +19,14 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
+from onlooker.cluster.camera import RemoteCameraStatus
 from onlooker.cluster.messages import Label, SiteReceipt, SiteReport
+from onlooker.cluster.ray_camera import camera_statuses
 from onlooker.cluster.ray_site import find_site, result_of
 from onlooker.cluster.site import PendingForgets
 from onlooker.cluster.transport import SiteUnavailable
 from onlooker.core.errors import OnlookerError
+from onlooker.video.live import CameraChange, FailureWatch
 
 MAX_SKEW = 1.0
 """Seconds by which a clock may be wrong before that is a problem."""
@@ -28,6 +34,10 @@ ANSWER_WITHIN = 10.0
 """Seconds in which a site must answer to count as serving."""
 FORGET_WITHIN = 60.0
 """Seconds for a forgetting, which rewrites the site's database."""
+CAMERAS_EVERY = 1.0
+"""Seconds between two questions to the cameras."""
+MAX_UNREPORTED = 1000
+"""Changes of cameras that wait for a site that is away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,14 @@ class SiteStatus:
     """How long it did not answer, all times together."""
     refused_labels: tuple[str, ...] = ()
     """Labels of other sites that contradict its own."""
+    cameras: tuple[RemoteCameraStatus, ...] = ()
+    """All that are configured, also those that do not run."""
+
+    @property
+    def health(self) -> str:
+        """Its state, but degraded if it serves and one of its cameras is failing."""
+        failing = any(camera.condition.state == "failing" for camera in self.cameras)
+        return "degraded" if failing and self.state == "serving" else self.state
 
     @property
     def skewed(self) -> bool:
@@ -70,6 +88,9 @@ class SiteStatus:
             if self.report.downtime is not None:
                 found.append(f"it was down for {self.report.downtime:.1f} s before it last opened")
             found += self.report.problems
+        for camera in self.cameras:
+            if camera.condition.state == "failing":
+                found.append(f"camera {camera.camera} is failing: {camera.condition.problem}")
         return found + list(self.refused_labels)
 
     def after_silence(self, why: str, seconds: float) -> "SiteStatus":
@@ -100,6 +121,7 @@ class Coordinator:
         interval: float,
         *,
         find: Callable[[str], Any] = find_site,
+        ask_cameras: Callable[[Iterable[str]], list[RemoteCameraStatus]] = camera_statuses,
         timeout: float = ANSWER_WITHIN,
     ) -> None:
         self._folders, self._interval, self._find = dict(folders), interval, find
@@ -108,13 +130,35 @@ class Coordinator:
         self._statuses = {site: SiteStatus(site, "away", "not visited yet") for site in folders}
         self._turn = threading.Lock()
         """Held for a visit, and for a forgetting."""
+        self._status_lock = threading.Lock()
+        """Held while a status is replaced."""
+        self._ask_cameras, self._cameras_turn = ask_cameras, threading.Lock()
+        self._cameras: dict[str, list[str]] = {}
+        self._failures: dict[str, FailureWatch] = {}
+        self._unreported: list[tuple[str, CameraChange]] = []
+        """What a site that was away has not recorded yet."""
         self._ended = threading.Event()
         threading.Thread(target=self._run, name="coordinator", daemon=True).start()
+        threading.Thread(target=self._run_cameras, name="cameras", daemon=True).start()
 
     def _run(self) -> None:
         while not self._ended.wait(self._interval):
             with suppress(OnlookerError):  # a site's error is in its status
                 self.visit()
+
+    def _run_cameras(self) -> None:
+        while not self._ended.wait(CAMERAS_EVERY):
+            with suppress(OnlookerError, RayError):  # tried again a second later
+                self._collect_cameras()
+
+    def watch_cameras(self, cameras: Mapping[str, Sequence[str]]) -> list[SiteStatus]:
+        """Ask these cameras from now on, by site; they have been started."""
+        with self._cameras_turn:
+            self._cameras = {site: list(names) for site, names in cameras.items()}
+            known = self._failures  # `cluster up` again: what fails already is no news
+            self._failures = {site: known.get(site) or FailureWatch() for site in cameras}
+        self._collect_cameras()
+        return self.statuses()
 
     def statuses(self) -> list[SiteStatus]:
         """All sites, as of the last visit."""
@@ -125,7 +169,8 @@ class Coordinator:
         with self._turn:
             self._collect_reports()
             self._spread_labels()
-            return self.statuses()
+        self._collect_cameras()
+        return self.statuses()
 
     def look(self) -> list[SiteStatus]:
         """Visit all sites without spreading labels: nothing changes at any site."""
@@ -147,16 +192,45 @@ class Coordinator:
         with self._turn:
             return [self._forget_at(site, name) for site in self._folders]
 
+    # ---- cameras
+
+    def _collect_cameras(self) -> None:
+        """Ask every camera how it is, and have its site record what has changed."""
+        with self._cameras_turn:
+            names = [name for cameras in self._cameras.values() for name in cameras]
+            if not names:
+                return
+            found = {status.camera: status for status in self._ask_cameras(names)}
+            for site, cameras in self._cameras.items():
+                before = {status.camera: status for status in self._statuses[site].cameras}
+                now = tuple(_since(before.get(name), found[name]) for name in cameras)
+                with self._status_lock:
+                    self._statuses[site] = replace(self._statuses[site], cameras=now)
+                conditions = {status.camera: status.condition for status in now}
+                changes = self._failures[site].changes(conditions)
+                self._unreported += [(site, change) for change in changes]
+            unreported, self._unreported = self._unreported[-MAX_UNREPORTED:], []
+            for site, change in unreported:
+                reported = False
+                if self._statuses[site].state != "away":
+                    with suppress(SiteUnavailable, OnlookerError):
+                        fields = change.camera, change.state, change.problem
+                        self._call(site, "record_camera", *fields)
+                        reported = True
+                if not reported:
+                    self._unreported.append((site, change))
+
     # ---- reports
 
     def _collect_reports(self) -> None:
         called = time.time()
         for site, (report, now) in self._call_all("report").items():
-            before = self._statuses[site]
-            if isinstance(report, Exception):
-                self._statuses[site] = before.after_silence(str(report), self._interval)
-            else:
-                self._statuses[site] = before.after_report(report, called, now)
+            with self._status_lock:
+                before = self._statuses[site]
+                if isinstance(report, Exception):
+                    self._statuses[site] = before.after_silence(str(report), self._interval)
+                else:
+                    self._statuses[site] = before.after_report(report, called, now)
 
     def _call_all(
         self, method: str, sites: Iterable[str] | None = None
@@ -205,7 +279,8 @@ class Coordinator:
                         taught = self._call(site, "learn_labels", labels, f"site {other}")
                         refused += taught.refused
                         lacking -= set(wanted)
-            self._statuses[site] = replace(self._statuses[site], refused_labels=tuple(refused))
+            with self._status_lock:
+                self._statuses[site] = replace(self._statuses[site], refused_labels=tuple(refused))
 
     def _call(self, site: str, method: str, *arguments: Any) -> Any:
         return result_of(self._find(site).call.remote(method, *arguments), self.timeout)
@@ -221,3 +296,10 @@ class Coordinator:
         except (SiteUnavailable, OnlookerError) as error:
             PendingForgets(self._folders[site]).add(name)
             return SiteReceipt(site, name, "pending", why=str(error))
+
+
+def _since(before: RemoteCameraStatus | None, now: RemoteCameraStatus) -> RemoteCameraStatus:
+    """The status, failing since it was first seen to be: a process that is gone cannot say."""
+    if before is None or {before.condition.state, now.condition.state} != {"failing"}:
+        return now
+    return replace(now, condition=replace(now.condition, since=before.condition.since))

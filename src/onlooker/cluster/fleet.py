@@ -3,12 +3,13 @@
 Sites, cameras and the coordinator are detached actors: they outlive the command that starts them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import ray
+from numpy.typing import NDArray
 from ray.exceptions import RayError
 
 from onlooker.cluster.config import Config
@@ -21,6 +22,8 @@ from onlooker.cluster.ray_camera import start_camera
 from onlooker.cluster.ray_site import NAMESPACE, SiteSpec, find_site, result_of, start_site
 from onlooker.cluster.ray_site import PREFIX as SITE_PREFIX
 from onlooker.cluster.transport import SiteUnavailable
+from onlooker.core.errors import OnlookerError
+from onlooker.home.album import SeenBefore
 
 OPEN_WITHIN = 120.0
 """Seconds for a site to open its home: wait for the lock of the process before, then replay."""
@@ -57,20 +60,23 @@ def start_cluster(config: Config, on_step: OnStep = lambda _: None) -> StartedCl
         for handle in sites.values() if new else ():
             _call(handle.call.remote("learn_labels", new, "people"), OPEN_WITHIN)
         taught.add(new)
-    statuses: list[SiteStatus] = _call(_start_coordinator(config).visit.remote(), OPEN_WITHIN)
+    coordinator = _start_coordinator(config)
+    _call(coordinator.visit.remote(), OPEN_WITHIN)
     for site in config.sites:
         for camera in site.cameras:
             _call(start_camera(config, site.name, camera).state.remote(), OPEN_WITHIN)
             on_step(f"camera {camera.name}")
+    cameras = {site.name: [camera.name for camera in site.cameras] for site in config.sites}
+    statuses: list[SiteStatus] = _call(coordinator.watch_cameras.remote(cameras), OPEN_WITHIN)
     return StartedCluster(statuses, forgotten)
 
 
 def stop_cluster(on_step: OnStep = lambda _: None) -> int:
-    """Stop cameras, coordinator and sites, in this order; returns how many sites were closed."""
+    """Stop coordinator, cameras and sites, in this order; returns how many sites were closed."""
+    _end(COORDINATOR, "end")  # first: a camera that is stopped is not failing
     for name in _actor_names(CAMERA_PREFIX):
         _end(name, "end")
         on_step(name)
-    _end(COORDINATOR, "end")
     closed = 0
     for name in _actor_names(SITE_PREFIX):
         closed += _end(name, "call", "close")
@@ -111,6 +117,44 @@ def merged_view(timeout: float = ANSWER_WITHIN) -> MergedView:
             sites[status.site] = find_site(status.site)
     last_seen = {status.site: status.last_seen for status in statuses}
     return merge_sites(sites, timeout=timeout, last_seen=last_seen)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAtSite:
+    """Somebody who looks like a face, at one site.
+
+    >>> FoundAtSite("north", (), "no answer within 10 s").problem
+    'no answer within 10 s'
+    """
+
+    site: str
+    seen: tuple[SeenBefore, ...]
+    problem: str = ""
+    """Why the site did not answer."""
+
+
+def find_everywhere(
+    sites: Iterable[str],
+    vector: NDArray[Any],
+    timeout: float = ANSWER_WITHIN,
+    *,
+    find: Callable[[str], Any] = find_site,
+) -> list[FoundAtSite]:
+    """Was this face at any of these sites? One answer of each; all look at the same time."""
+    called: dict[str, Any] = {}
+    problems: dict[str, str] = {}
+    for site in sites:
+        try:
+            called[site] = find(site).call.remote("find_face", vector)
+        except (SiteUnavailable, RayError) as error:
+            problems[site] = str(error)
+    found = []
+    for site, reference in called.items():
+        try:
+            found.append(FoundAtSite(site, tuple(result_of(reference, timeout))))
+        except (SiteUnavailable, OnlookerError) as error:
+            problems[site] = str(error)
+    return found + [FoundAtSite(site, (), problem) for site, problem in problems.items()]
 
 
 def _wait_until_serving(site: str, handle: Any) -> SiteReport:

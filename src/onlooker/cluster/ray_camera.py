@@ -1,6 +1,7 @@
 """A camera loop as a Ray actor, on the machine that the camera is attached to."""
 
-from contextlib import suppress
+import time
+from collections.abc import Iterable
 from typing import Any
 
 import ray
@@ -47,19 +48,20 @@ def start_camera(config: Config, site: str, camera: CameraConfig) -> Any:
     return ray.remote(CameraActor).options(**options).remote(camera, site, config.finder)
 
 
-def camera_statuses(
-    cameras: list[str], timeout: float = 5.0
-) -> dict[str, RemoteCameraStatus | str]:
-    """The status of each camera, or a text that says why it is not known."""
-    references: dict[str, Any] = {}
+def camera_statuses(cameras: Iterable[str], timeout: float = 3.0) -> list[RemoteCameraStatus]:
+    """The status of each camera; one that does not answer within the timeout is failing."""
+    found: list[RemoteCameraStatus] = []
+    called: list[tuple[str, Any]] = []
     for camera in cameras:
-        with suppress(ValueError):
-            handle = ray.get_actor(PREFIX + camera, NAMESPACE)
-            references[camera] = handle.state.remote()
-    found: dict[str, RemoteCameraStatus | str] = dict.fromkeys(cameras, "not up")
-    for camera, reference in references.items():
         try:
-            found[camera] = result_of(reference, timeout)
+            called.append((camera, ray.get_actor(PREFIX + camera, NAMESPACE).state.remote()))
+        except ValueError:
+            found.append(RemoteCameraStatus.unknown(camera, "its process does not run"))
+    deadline = time.monotonic() + timeout
+    for camera, reference in called:
+        try:
+            found.append(result_of(reference, max(0.0, deadline - time.monotonic())))
         except (SiteUnavailable, ClusterError) as error:
-            found[camera] = str(error)
+            why = f"its process does not answer: {error}"
+            found.append(RemoteCameraStatus.unknown(camera, why))
     return found

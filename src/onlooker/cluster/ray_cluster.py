@@ -56,10 +56,12 @@ class LocalRay:
         self._make_token()
         self.use()
         # Names of Unix sockets are short, and the cluster's own folder may be deep.
+        # Ray opens its folder to everybody, so it lies in one that is ours alone.
         temporary = tempfile.mkdtemp(prefix="onlooker-")
         port = _free_port()
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"]
-        command += ["--port", str(port), "--node-ip-address", "127.0.0.1", "--temp-dir", temporary]
+        command += ["--port", str(port), "--node-ip-address", "127.0.0.1", "--temp-dir"]
+        command += [os.path.join(temporary, "r")]
         command += ["--include-dashboard=false", "--disable-usage-stats", "--num-cpus", str(cpus)]
         with open(self._folder / "ray.log", "w", encoding="utf-8") as log:
             process = subprocess.Popen(

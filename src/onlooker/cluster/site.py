@@ -16,10 +16,13 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
+from math import inf
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlooker.cluster.messages import (
@@ -42,6 +45,7 @@ from onlooker.core.files import remove_temporary_files, replace_file, sync_folde
 from onlooker.core.quantizer import ClosestPair, ClosestSafePair, Quantizer
 from onlooker.core.records import Explanation, Prediction
 from onlooker.core.union import REFUSED
+from onlooker.home.album import SeenBefore
 from onlooker.home.database import HomeError
 from onlooker.home.disk import HomeInUse
 from onlooker.home.home import Home
@@ -51,6 +55,13 @@ HEARTBEAT_SECONDS = 5.0
 """Between two notes on the disk that the site serves: how exactly a downtime is known."""
 REPEATABLE_ANSWERS = 64
 """Answers per sender that are stored to be repeated exactly; older ones are computed again."""
+
+VISIT_SECONDS = 60.0
+"""Who was not seen at a camera for so long comes again."""
+STRANGERS_AT_ONCE = 16
+"""Faces without a name that are remembered at a camera, to tell whether the next is one of them."""
+EXPIRE_SECONDS = 600.0
+"""Between two times that expired sightings are deleted."""
 
 CLOSEST: tuple[Quantizer, ...] = (ClosestPair(), ClosestSafePair())
 """Homes with these can be merged; one that was made before faces had the second keeps the first."""
@@ -92,6 +103,7 @@ class Site:
             _refuse_other_settings(self.home, learner_config, name)
             self._heartbeat = Heartbeat(self.home, clock)
             self._inbox = Inbox(self.home, name)
+            self._visits = Visits(self.home, clock)
             self._pending.remove_unfinished()
             self.carry_out_pending()
             self._heartbeat.beat()
@@ -116,7 +128,17 @@ class Site:
         """Learn from everything that continues the sender's numbers, in one transaction."""
         self._inbox.check_session(sender, session)
         self.carry_out_pending()
-        return self._inbox.receive(sender, examples, acknowledged)
+        try:
+            return self._inbox.receive(
+                sender, examples, acknowledged, partial(self._visits.record, sender, examples)
+            )
+        except HomeError:
+            self._visits.clear()  # nothing of the batch is on the disk, and it comes again
+            raise
+
+    def record_camera(self, camera: str, state: str, problem: str) -> None:
+        """Record that a camera began to fail, or that this is over."""
+        self.home.record_camera(camera, state, problem)
 
     # ---- reading
 
@@ -130,6 +152,11 @@ class Site:
         self.carry_out_pending()
         return self.home.explain(x)
 
+    def find_face(self, x: ArrayLike) -> list[SeenBefore]:
+        """Was this face here before? Everybody whose sightings it is linked to."""
+        self.carry_out_pending()
+        return self.home.find_face(x)
+
     def snapshot(self) -> SiteKnowledge:
         """Everything that was learned."""
         self.carry_out_pending()
@@ -140,6 +167,7 @@ class Site:
         """The state of the site. Every few seconds this also records that the site serves."""
         self.carry_out_pending()
         self._heartbeat.beat()
+        self._visits.expire()
         health = self.home.health()
         return SiteReport(
             self.name,
@@ -196,6 +224,7 @@ class Site:
 
     def _forget(self, name: str) -> SiteReceipt:
         self._inbox.drop_answers()
+        self._visits.clear()
         try:
             return SiteReceipt(self.name, name, "done", self.home.forget(name))
         except NotFound as error:
@@ -271,7 +300,7 @@ class Inbox:
     ...         session = inbox.open_session("door").session
     ...         ana = NumberedExample(1, np.zeros(2), "ana")
     ...         inbox.check_session("door", session)
-    ...         replies = [inbox.receive("door", [ana], 0) for _ in range(2)]
+    ...         replies = [inbox.receive("door", [ana], 0, len) for _ in range(2)]
     >>> [reply.answers[0].duplicate for reply in replies], inbox.duplicates, inbox.last_numbers
     ([False, True], 1, {'door': 1})
     """
@@ -311,10 +340,23 @@ class Inbox:
             )
 
     def receive(
-        self, sender: str, examples: Sequence[NumberedExample], acknowledged: int
+        self,
+        sender: str,
+        examples: Sequence[NumberedExample],
+        acknowledged: int,
+        record: Callable[[Sequence[ExampleAnswer]], object],
     ) -> BatchAnswer:
-        """Learn from everything that continues the sender's numbers, in one transaction."""
-        last = max(self._last.get(sender, 0), acknowledged)
+        """Learn from everything that continues the sender's numbers, in one transaction.
+
+        It includes what `record` writes, which is called with the answers.
+        """
+        numbers = [example.number for example in examples]
+        if numbers and not 0 <= acknowledged < min(numbers):
+            raise ClusterError(
+                f"{sender!r} says that it has answers up to {acknowledged} and sends "
+                f"{min(numbers)} again; one of the two is wrong"
+            )
+        last = max(self._last.get(sender, 0), acknowledged if numbers else 0)
         answers: list[ExampleAnswer] = []
         expected, before = None, self._home.sequence
         with self._home.batch():
@@ -325,6 +367,7 @@ class Inbox:
                 answer = self._learn if example.number == last + 1 else self._repeat
                 answers.append(answer(sender, example))
                 last = max(last, example.number)
+            record(answers)
             if self._home.sequence > before:  # outliers alone write nothing
                 self._home.set_number(f"last {sender}", last)
         # After the commit: if it had failed, nothing of the batch would have happened.
@@ -366,6 +409,87 @@ class Inbox:
         except OnlookerError as error:
             return ExampleAnswer(example.number, None, duplicate=True, refused=str(error))
         return ExampleAnswer(example.number, prediction, duplicate=True)
+
+
+class Visits:
+    """Who was at which camera: a sighting of each visit, with its face.
+
+    Cameras send faces one by one, and nobody follows them here. So a person is recorded again when
+    they were not seen at this camera for VISIT_SECONDS, and so is a face without a name that is
+    linked to none of the latest there. Vectors only: pictures do not travel.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from onlooker import HeatKernel
+    >>> config = LearnerConfig(HeatKernel(bandwidth=0.3, cutoff=1e-5), features="points")
+    >>> now = [1000.0]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Home(folder, new_learner=config.learner, clock=lambda: now[0]) as home:
+    ...         visits = Visits(home, lambda: now[0])
+    ...         for _ in range(3):
+    ...             visits.see("door", 0, "ana", np.zeros(2))
+    ...             now[0] += 40
+    ...         print(len(home.album.sightings()))
+    ...         now[0] += 40
+    ...         visits.see("door", 0, "ana", np.zeros(2))
+    ...         print(len(home.album.sightings()))
+    1
+    2
+    """
+
+    def __init__(self, home: Home, clock: Callable[[], float]) -> None:
+        self._home, self._clock = home, clock
+        self._last: dict[tuple[str, str], float] = {}
+        self._unnamed: dict[str, deque[tuple[float, NDArray[Any]]]] = {}
+        self._expired = -inf
+
+    def record(
+        self,
+        sender: str,
+        examples: Sequence[NumberedExample],
+        answers: Sequence[ExampleAnswer],
+    ) -> None:
+        """Record the visits of a batch; what was sent again is not counted twice."""
+        for example, each in zip(examples, answers, strict=False):  # a gap ends the answers
+            if each.prediction is not None and not each.duplicate:
+                self.see(sender, example.frame, each.prediction.label, example.vector)
+
+    def see(self, camera: str, frame: int, name: str | None, x: NDArray[Any]) -> None:
+        """One face."""
+        now = self._clock()
+        if name is None:
+            visit_goes_on = self._is_known_stranger(camera, x, now)
+        else:
+            last = self._last.get((camera, name))
+            visit_goes_on = last is not None and 0 <= now - last < VISIT_SECONDS
+            self._last[camera, name] = now
+        if not visit_goes_on:
+            self._home.record_sighting(camera=camera, frame=frame, name=name, vector=x)
+
+    def _is_known_stranger(self, camera: str, x: NDArray[Any], now: float) -> bool:
+        """Whether a face is linked to one of a moment ago; it is remembered in place of that."""
+        recent = self._unnamed.setdefault(camera, deque(maxlen=STRANGERS_AT_ONCE))
+        while recent and not 0 <= now - recent[0][0] < VISIT_SECONDS:
+            recent.popleft()
+        rows = np.array([row for _, row in recent])
+        near = self._home.learner.kernel.similarity(x, rows).nonzero()[0] if recent else ()
+        for place in reversed(near):
+            del recent[int(place)]
+        recent.append((now, x))
+        return len(near) > 0
+
+    def expire(self) -> None:
+        """Delete the sightings that have expired, now and then."""
+        now = self._clock()
+        if not 0 <= now - self._expired < EXPIRE_SECONDS:
+            self._expired = now
+            with suppress(HomeError):  # the report says that nothing can be written
+                self._home.expire()
+
+    def clear(self) -> None:
+        """Drop names and faces from memory."""
+        self._last.clear()
+        self._unnamed.clear()
 
 
 class Heartbeat:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from onlooker.core.errors import BadValue, LabelConflict, NotFound
 from onlooker.core.graph import UNLABELED
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import State
+from onlooker.core.similarity import HeatKernel, squared_distances
 from onlooker.home.album import Picture
 from onlooker.home.card_table import (
     NEXT_CARD,
@@ -30,16 +31,43 @@ from onlooker.home.card_table import (
     QuestionColumns,
     VertexColumns,
 )
-from onlooker.home.database import Database, HomeError
+from onlooker.home.database import Database, HomeError, NotSaved
 from onlooker.home.home import Home
 from onlooker.home.retention import DAY, HOUR, ForgetReceipt
-from onlooker.strangers.cards import Card, CardFace, DroppedFace, SeenAt, StrangersRecord
+from onlooker.strangers.cards import (
+    Card,
+    CardFace,
+    DroppedFace,
+    SeenAt,
+    StrangersRecord,
+    most_different,
+)
 from onlooker.strangers.correction import Correction, group_of, wrong
-from onlooker.strangers.groups import Place
-from onlooker.strangers.strangers import Strangers, UndoHistory
+from onlooker.strangers.groups import LIKELY_REACH, Place
+from onlooker.strangers.strangers import Strangers
+from onlooker.strangers.undo_history import UndoHistory, UndoneStrangers, UndoStep
 
 Alert: TypeAlias = Callable[[Mapping[str, Any]], object]
 """Called for a new stranger with: event, card, count, camera, frame, time."""
+
+
+EXCLUDED = 30
+"""Faces of a stranger, at most, that are taught when a person says who it is not. Of 469 later
+frames of a stranger one left 98 named, the four of the card 43, these 6, a hundred 5."""
+
+
+class SamePerson(NamedTuple):
+    """A card that may be the same person as another card, or as somebody known."""
+
+    card: int
+    other: int | None
+    name: str | None
+    gap: float
+    """Between their most alike faces, in units of the distance up to which faces are linked."""
+    face: str | None
+    other_face: str | None
+    vertex: int | None
+    """The two faces: the keys of those of cards, the labeled face of a person."""
 
 
 NOTHING_TO_ASK = QuestionColumns(0, (), frozenset(), ask=True)
@@ -77,6 +105,7 @@ class StrangerBook:
         self.problems: list[str] = []
         """What was found damaged or could not be done."""
         self.strangers = Strangers(home.learner.kernel, max_vertices=max_vertices)
+        self.strangers.on_joined = self._cards_joined
         self._undo_history = UndoHistory(self.strangers)
         self._stored = _Stored()
         self._load()
@@ -134,6 +163,14 @@ class StrangerBook:
             self._save()
         return number
 
+    def is_shown(self, number: int) -> bool:
+        """Whether there is a card, and nobody chose to ignore it."""
+        return self.strangers.is_shown(number)
+
+    def _cards_joined(self, numbers: Iterable[int], into: int) -> None:
+        with suppress(NotSaved), self.home.database.transaction():
+            self.home.album.move_cards(numbers, into)
+
     # ---- for people
 
     def cards(self, *, hidden: bool = False) -> list[Card]:
@@ -143,9 +180,27 @@ class StrangerBook:
     def questions(self) -> list[Card]:
         """The cards to ask a person about, the best question first.
 
-        First "is this the candidate?", the most seen first, then "who is this?".
+        First "is this the candidate?": the one whose answer would settle most (see
+        `OnlineHarmonicLearner.question`), then the most seen; then "who is this?".
         """
-        return self.strangers.questions()
+        return self.questions_later()()
+
+    def questions_later(self) -> Callable[[], list[Card]]:
+        """The same for another thread, so that cameras do not wait for the solving."""
+        cards = self.strangers.questions()
+        candidates = [card for card in cards if card.candidate is not None]
+        if len(candidates) < 2:
+            return lambda: cards
+        vectors = [card.faces[0].vector for card in candidates]
+        find = self.home.learner.question_later(vectors, [card.count for card in candidates])
+
+        def found() -> list[Card]:
+            best = find()
+            if best is not None and best.row is not None:
+                cards.insert(0, cards.pop(best.row))
+            return cards
+
+        return found
 
     def name(self, number: int, name: str, keys: Iterable[str] | None = None) -> int:
         """Teach the home who that is and remove the card: how many faces were taught.
@@ -153,53 +208,140 @@ class StrangerBook:
         keys: of the faces to teach; the others go with the card. What was said against the name
         before is taken back: the last word counts.
         """
-        before, removed = self.home.sequence, self.strangers.removed_card(number)
+        return self._name([number], name, keys)
+
+    def name_all(self, numbers: Iterable[int], name: str) -> int:
+        """The same of several cards, which are one person, in one change."""
+        return self._name(_different(numbers), name, None)
+
+    def _name(self, numbers: Sequence[int], name: str, keys: Iterable[str] | None) -> int:
+        before, taught = self.home.sequence, 0
+        removed = [self.strangers.removed_card(number) for number in numbers]
         with self._transaction():
-            self._take_back_nobody(number)
-            self._take_back([face.vector for face in removed.card.faces], name)
-            taught = self.strangers.name(
-                number, name, lambda x, who, png: self.home.teach(x, who, picture=png), keys
-            )
-        self._undo_history.card_removed(before, self._clock(), removed)
+            for number in numbers:
+                self._take_back_nobody(number)
+                self._take_back(self._said_against(number, name), name)
+                taught += self.strangers.name(
+                    number, name, lambda x, who, png: self.home.teach(x, who, picture=png), keys
+                )
+                self.home.album.name_card(number, name)
+            self._undo_history.cards_removed(before, self._clock(), removed)
         self._checkpoint()
         return taught
 
-    def remove_named(self, number: int, before: int) -> None:
+    def join(self, numbers: Iterable[int]) -> int:
+        """Several cards are one person: the number of the oldest, which has all of them now."""
+        chosen, before = _different(numbers), self.home.sequence
+        removed = [self.strangers.removed_card(number) for number in chosen]
+        with self._transaction():
+            number = self.strangers.join(chosen)
+            self.home.album.move_cards(chosen, number)
+            self.home.replace_learner("answer", self.home.learner, ())
+            self._undo_history.cards_removed(before, self._clock(), removed, joined=True)
+        return number
+
+    def same_person(self) -> list[SamePerson]:
+        """Whom a shown card may be the same person as: another card, or somebody known.
+
+        Only a little farther apart than one person's faces are, the nearest first, and each card
+        once. What a person denied is left out.
+        """
+        found: list[SamePerson] = []
+        cards, known = self.cards(), self.home.vertices()
+        labeled = [row for row, name in enumerate(known.names) if name is not None]
+        people = [
+            (None, known.names[row], known.vectors[row], int(known.ids[row])) for row in labeled
+        ]
+        for at, card in enumerate(cards):
+            others = [
+                (other.number, None, face.vector, face.key)
+                for other in cards[at + 1 :]
+                for face in other.faces
+            ]
+            among = [*others, *(each for each in people if each[1] not in card.not_names)]
+            if nearest := _nearest(card, among, self.strangers.kernel):
+                found.append(nearest)
+        return sorted(found, key=lambda pair: pair.gap)
+
+    def remove_named(self, number: int, name: str, before: int) -> None:
         """Remove a card whose person was named in the event after `before`."""
-        self._undo_history.card_removed(before, self._clock(), self.strangers.removed_card(number))
+        removed = self.strangers.removed_card(number)
+        with self.home.database.transaction():
+            self.home.album.name_card(number, name)
+        self._undo_history.cards_removed(before, self._clock(), [removed])
         self.strangers.remove(number)
         self._erase()
 
     def exclude(self, number: int, name: str) -> int:
         """Say that a stranger is not this person: how many faces were taught. The card stays."""
+        self._refuse_unknown(name)
+        taught = 0
+
+        def act(card: Card) -> None:
+            nonlocal taught
+            self._say([face.vector for face in card.faces], name)  # refused if one is labeled so
+            taught = len(card.faces) + self._say_of_cards([number], name)
+
+        self._answer([number], act)
+        return taught
+
+    def exclude_face(self, vector: ArrayLike, name: str) -> int:
+        """Say that a face is not this person: how many faces were taught.
+
+        With it those of the cards that it belongs to: one face alone does not speak for somebody
+        who has been here for a while.
+        """
+        self._refuse_unknown(name)
+        near = sorted(self.strangers.cards_near(vector))
+        before, cards = self.home.sequence, [self.strangers.card(number) for number in near]
+        with self._transaction():
+            self.home.teach(vector, not_name=name)
+            taught = 1 + self._say_of_cards(near, name)
+        self._undo_history.cards_changed(before, self._clock(), cards)
+        return taught
+
+    def _refuse_unknown(self, name: str) -> None:
         if name not in self.home.learner.names:
             raise NotFound(f"nobody is called {name!r}, so nobody need be told apart from them")
 
-        def act(card: Card) -> None:
-            self._say([face.vector for face in card.faces], name)
+    def _say_of_cards(self, numbers: Iterable[int], name: str) -> int:
+        """Say that strangers are not this person, of the faces that differ most: of how many."""
+        count = 0
+        for number in numbers:
+            known = self.strangers.removed_card(number)
+            faces = [face.vector for face in known.card.faces]
+            faces += [member.vector for member in known.members]
+            for vector in most_different(faces, EXCLUDED, self.strangers.kernel):
+                with suppress(LabelConflict):  # it is labeled so
+                    count += self._say([vector], name)
             self.strangers.exclude(number, name)
-
-        return len(self._answer(number, act).faces)
+        return count
 
     def set_ask(self, number: int, ask: bool) -> None:
         """Whether people may be asked about a stranger."""
-        self._answer(number, lambda card: self.strangers.set_ask(number, ask))
+        self._answer([number], lambda card: self.strangers.set_ask(number, ask))
 
     def ignore(self, number: int) -> int:
         """Hide a stranger from now on: how many faces were taught to be nobody.
 
         These are consulted before a name is given, so whoever looks like them is not named.
         """
+        return self.ignore_all([number])
+
+    def ignore_all(self, numbers: Iterable[int]) -> int:
+        """The same of several strangers, in one change."""
 
         def act(card: Card) -> None:
             for face in card.faces:
                 with suppress(LabelConflict):  # it has got a name since
                     self._say([face.vector], None)
-            self.strangers.ignore(number)
+            self.strangers.ignore(card.number)
+            self.home.album.remove_pictures_of_card(card.number)
 
-        card = self.home.with_ballast(lambda: self._answer(number, act))
+        chosen = _different(numbers)
+        cards = self.home.with_ballast(lambda: self._answer(chosen, act))
         self._checkpoint()
-        return len(card.faces)
+        return sum(len(card.faces) for card in cards)
 
     def show(self, number: int) -> None:
         """Undo "ignore": the faces that were nobody are taken back."""
@@ -208,7 +350,7 @@ class StrangerBook:
             self._take_back_nobody(number)
             self.strangers.show(number)
 
-        self._answer(number, act)
+        self._answer([number], act)
 
     def nobody(self, vector: ArrayLike, *, likely: int | None = None) -> int:
         """A face is nobody whom people want to know: the number of its card, which is hidden.
@@ -222,9 +364,9 @@ class StrangerBook:
             self._say([place], None)
             number = self.strangers.see(place, time=now, camera=None, frame=None, likely=likely)
             self.strangers.ignore(number)
-        added = DroppedFace(-1, place, 1, None)
-        changed = [cards[number]] if number in cards else []
-        self._undo_history.cards_changed(before, now, changed, [added])
+            added = DroppedFace(-1, place, 1, None)
+            changed = [cards[number]] if number in cards else []
+            self._undo_history.cards_changed(before, now, changed, [added])
         self._checkpoint()
         return number
 
@@ -241,7 +383,7 @@ class StrangerBook:
         with self._transaction():
             count = change(self.home, name, to)
             self.strangers.rename(name, to)
-        self._undo_history.cards_changed(before, self._clock(), changed)
+            self._undo_history.cards_changed(before, self._clock(), changed)
         return count
 
     def wrong(self, vertex: int, *, whole_group: bool = False) -> Correction:
@@ -262,8 +404,12 @@ class StrangerBook:
                 dropped=dropped.append,
             )
             self._remove_unknown_names()
-        self._undo_history.faces_added(before, now, dropped)
+            self._undo_history.faces_added(before, now, dropped)
         return correction
+
+    def undo_preview(self, to: int) -> UndoneStrangers:
+        """What `undone` would take back; nothing is changed."""
+        return self._undo_history.preview(to)
 
     def undone(self, to: int) -> None:
         """Follow an undo of the home to an event.
@@ -272,10 +418,13 @@ class StrangerBook:
         that "wrong" moved here go back with their pictures. The latest few; older changes are not
         remembered.
         """
-        before = self.strangers.changes
-        self.home.add_pictures(self._undo_history.undo(to))
+        before, steps = self.strangers.changes, len(self._undo_history)
+        with self.home.database.transaction():
+            back = self._undo_history.undo(to)
+            self.home.album.unname_cards(back.cards)
+        self.home.add_pictures(back.pictures)
         self._remove_unknown_names()
-        if self.strangers.changes > before:
+        if self.strangers.changes > before or len(self._undo_history) < steps:
             self._erase()
 
     def forget(self, name: str) -> ForgetReceipt:
@@ -285,43 +434,64 @@ class StrangerBook:
         crash leaves all of it or nothing. Only ignored cards, with their faces that are nobody, go
         in one before it.
         """
-        if name not in self.home.learner.names:
+        if not self.home.mentions(name):
             return self.home.forget(name)  # which says so
-        anchors = self._nobody_by_card()
-        learner = self._without(anchors)
-        cards = self.cards(hidden=True)
-        doomed = {card.number for card in cards if self._would_name(learner, card, name)}
+        anchors, before = self._nobody_by_card(), self.home.sequence
+        doomed = self.cards_like(name, anchors)
         if ignored := doomed & anchors.keys():
             with self._transaction():
                 for number in ignored:
                     self._take_back(anchors[number], None)
                     self.strangers.remove(number)
-        record = self.strangers.record()
+            before = self.home.sequence
+        record, steps = self.strangers.record(), self._undo_history.steps
         for number in doomed - ignored:
             self.strangers.remove(number)
         self.strangers.rename(name, None)
+        self._undo_history.clear()  # it holds what was taught or dropped
         unsaved = self._unsaved
         try:
-            receipt = self.home.forget(name, also=self._write if unsaved else None)
+            receipt = self.home.forget(name, cards=doomed, also=self._write if unsaved else None)
         except BaseException:
-            if name not in self.home.learner.names:
+            if self.home.sequence > before:
                 self._forgotten(written=unsaved)
             else:
                 self.strangers.restore(record)
+                self._undo_history.restore(steps)
             raise
         self._forgotten(written=unsaved)
         return replace(receipt, strangers=len(doomed))
 
+    def cards_like(
+        self, name: str, anchors: Mapping[int, Sequence[Rows]] | None = None
+    ) -> set[int]:
+        """The cards that go when a person is forgotten: their faces would have been named so.
+
+        anchors: the faces that are nobody, by card, if they are known already.
+        """
+        learner = self._without(self._nobody_by_card() if anchors is None else anchors, name)
+        named = {vector.tobytes() for vector in self.home.vectors_of(name).values()}
+        return {
+            card.number
+            for card in self.cards(hidden=True)
+            if self._has_any(card, named) or self._would_name(learner, card, name)
+        }
+
     def _forgotten(self, *, written: bool) -> None:
         if written:
             self._committed()
-        self._undo_history.clear()  # it holds what was taught or dropped
+
+    def _vectors(self, card: Card) -> list[Rows]:
+        return [face.vector for face in card.faces] + self.strangers.vectors(card.number)
+
+    def _has_any(self, card: Card, named: set[bytes]) -> bool:
+        """Whether a face of a card is among these: it came here by "wrong", or by an undo."""
+        like = self.home.vertices().vectors.dtype
+        return any(each.astype(like).tobytes() in named for each in self._vectors(card))
 
     def _would_name(self, learner: OnlineHarmonicLearner, card: Card, name: str) -> bool:
         """Whether a learner would name any face of a card so, or ask whether it is."""
-        vectors = [face.vector for face in card.faces]
-        vectors += [member.vector for member in self.strangers.removed_card(card.number).members]
-        answers = [learner.predict(vector) for vector in vectors]
+        answers = [learner.predict(vector) for vector in self._vectors(card)]
         return any(name in (answer.label, answer.candidate) for answer in answers)
 
     def expire(self, now: float | None = None) -> int:
@@ -354,35 +524,43 @@ class StrangerBook:
 
     # ---- what people say
 
-    def _answer(self, number: int, act: Callable[[Card], object]) -> Card:
-        """Do what a person said of a card, in one transaction: the card as it was before.
+    def _answer(self, numbers: Sequence[int], act: Callable[[Card], object]) -> list[Card]:
+        """Do what a person said of cards, in one transaction: the cards as they were before.
 
         There is an event of it, which an undo can go back before, whatever the learner learns.
         """
-        card, before = self.strangers.card(number), self.home.sequence
+        cards, before = [self.strangers.card(each) for each in numbers], self.home.sequence
         with self._transaction():
-            act(card)
+            for card in cards:
+                act(card)
             if self.home.sequence == before:
                 self.home.replace_learner("answer", self.home.learner, ())
-        self._undo_history.cards_changed(before, self._clock(), [card])
-        return card
+            self._undo_history.cards_changed(before, self._clock(), cards)
+        return cards
 
-    def _say(self, vectors: Iterable[Rows], name: str | None) -> None:
-        """Say of faces that they are not this person, or nobody; what was said is not repeated."""
+    def _say(self, vectors: Iterable[Rows], name: str | None) -> int:
+        """Say of faces that they are not this person, or nobody: of how many, what was said before
+        not counted."""
         said, number_type = _negatives(self.home), self.home.vertices().vectors.dtype
-        for vector in vectors:
-            if name not in said.get(vector.astype(number_type).tobytes(), ()):
-                self.home.teach(vector, not_name=name, nobody=name is None)
+        new = [
+            vector
+            for vector in vectors
+            if name not in said.get(vector.astype(number_type).tobytes(), ())
+        ]
+        for vector in new:
+            self.home.teach(vector, not_name=name, nobody=name is None)
+        return len(new)
 
     def _take_back_nobody(self, number: int) -> None:
         """Take back that faces of a card are nobody."""
         self._take_back(self._nobody_by_card().get(number, []), None)
 
-    def _without(self, anchors: Mapping[int, Sequence[Rows]]) -> OnlineHarmonicLearner:
-        """The learner of the home, or a copy that does not know that these faces are nobody."""
+    def _without(self, anchors: Mapping[int, Sequence[Rows]], name: str) -> OnlineHarmonicLearner:
+        """A learner that knows a name, and does not know that these faces are nobody."""
+        learner = self.home.learner_knowing(name)
         if not anchors:
-            return self.home.learner
-        learner = self.home.learner.restored(self.home.learner.state())
+            return learner
+        learner = learner.restored(learner.state())
         for vectors in anchors.values():
             for vector in vectors:
                 with suppress(NotFound):  # it is near to two cards
@@ -405,6 +583,16 @@ class StrangerBook:
                 for other in said - {name}:
                     home.teach(vector, not_name=other, nobody=other is None)
 
+    def _said_against(self, number: int, name: str) -> list[Rows]:
+        """The faces of a card of which was said that they are not this person."""
+        known = self.home.vertices()
+        return [
+            vector
+            for vector, vertex in zip(known.vectors, known.ids.tolist(), strict=True)
+            if name in known.negatives.get(vertex, ())
+            and number in self.strangers.cards_near(vector)
+        ]
+
     def _nobody_by_card(self) -> dict[int, list[Rows]]:
         """The faces that are nobody of each hidden card that has any."""
         hidden = {card.number for card in self.cards(hidden=True) if card.hidden}
@@ -425,13 +613,14 @@ class StrangerBook:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """All changes of home and strangers in the block, or none of them."""
-        record = self.strangers.record()
+        record, steps = self.strangers.record(), self._undo_history.steps
         try:
             with self.home.batch():
                 yield
                 self._write()
         except BaseException:
             self.strangers.restore(record)
+            self._undo_history.restore(steps)
             raise
         self._committed()
 
@@ -439,6 +628,7 @@ class StrangerBook:
     def _unsaved(self) -> bool:
         """Whether the rows are not what is in memory, or were in a database that is gone."""
         changed = self.strangers.changes != self._saved_changes
+        changed |= self._stored.steps.keys() != {step.number for step in self._undo_history.steps}
         return changed or self._stored.database is not self.home.database
 
     def _save(self) -> bool:
@@ -471,7 +661,8 @@ class StrangerBook:
 
     def _write(self) -> None:
         """Bring the rows to what is in memory, within a transaction."""
-        self._pending = _Stored.of(self.strangers.record(), self.home.database)
+        record, steps = self.strangers.record(), self._undo_history.steps
+        self._pending = _Stored.of(record, self.home.database, steps)
         self._pending.write_differences(self._stored)
 
     def _committed(self) -> None:
@@ -485,15 +676,39 @@ class StrangerBook:
                 self._report(f"{damaged} damaged rows of strangers are skipped")
             record = _read(table, database)
             self.strangers.restore(record)
+            self._undo_history.restore(map(UndoStep.of, table.steps()))
             if not damaged:
-                self._stored = _Stored.of(record, database)
+                self._stored = _Stored.of(record, database, self._undo_history.steps)
             self._remove_unknown_names()
-        except (HomeError, BadValue, ValueError, TypeError) as error:
+        except (HomeError, BadValue, LookupError, ValueError, TypeError) as error:
             self._report(f"the stored strangers are not shown: {error}")
 
     def _report(self, problem: str) -> None:
         if problem not in self.problems:
             self.problems.append(problem)
+
+
+def _different(numbers: Iterable[int]) -> list[int]:
+    """The numbers, each once."""
+    return list(dict.fromkeys(numbers))
+
+
+def _nearest(
+    card: Card, others: Sequence[tuple[int | None, str | None, Rows, Any]], kernel: HeatKernel
+) -> SamePerson | None:
+    """Which of these faces, of a card or of somebody known, is nearest to a face of the card."""
+    if not others:
+        return None
+    rows, best = np.array([vector for _, _, vector, _ in others], dtype=np.float64), None
+    for face in card.faces:
+        vector = face.vector.astype(np.float64)
+        gaps = np.sqrt(squared_distances(kernel.distance, vector, rows)) / kernel.reach
+        at = int(gaps.argmin())
+        if gaps[at] <= LIKELY_REACH and (best is None or gaps[at] < best.gap):
+            number, name, _, where = others[at]
+            key, vertex = (where, None) if name is None else (None, where)
+            best = SamePerson(card.number, number, name, float(gaps[at]), face.key, key, vertex)
+    return best
 
 
 def _negatives(home: Home) -> dict[bytes, frozenset[str | None]]:
@@ -511,11 +726,13 @@ class _Stored:
         self.cards: dict[int, Card] = {}
         self.vertices: dict[int, VertexColumns] = {}
         self.numbers: dict[str, int] = {}
+        self.steps: dict[int, UndoStep] = {}
 
     @classmethod
-    def of(cls, record: StrangersRecord, database: Database) -> Self:
+    def of(cls, record: StrangersRecord, database: Database, steps: Iterable[UndoStep]) -> Self:
         """As a record would be stored."""
         stored, graph = cls(), record.graph
+        stored.steps = {step.number: step for step in steps}
         stored.database = database
         stored.cards = {card.number: card for card in record.cards}
         columns = graph.ids.tolist(), record.places, graph.multiplicities.tolist(), graph.vectors
@@ -542,6 +759,9 @@ class _Stored:
             table.clear()
         table.remove_cards(before.cards.keys() - self.cards.keys())
         table.remove_vertices(before.vertices.keys() - self.vertices.keys())
+        table.remove_steps(before.steps.keys() - self.steps.keys())
+        for number in self.steps.keys() - before.steps.keys():
+            table.put_step(self.steps[number].columns())
         for number, card in self.cards.items():
             old = before.cards.get(number)
             if card is not old:

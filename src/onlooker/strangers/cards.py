@@ -4,14 +4,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import floor, inf, isfinite, log
 
 import numpy as np
 
-from onlooker.core.checks import Rows, is_number
+from onlooker.core.checks import Floats, Rows, is_number
 from onlooker.core.errors import BadValue, NotFound
 from onlooker.core.records import State
-from onlooker.core.similarity import HeatKernel
+from onlooker.core.similarity import HeatKernel, squared_distances, squared_distances_of_all
 from onlooker.strangers.groups import Place
 
 FACES = 4
@@ -20,6 +20,11 @@ RECENT = 15
 """Latest faces of a card that say who it may be, as many as vote on the name of a track."""
 ALIKE = 0.5
 """Similarity from which two faces teach the same: the better one is enough."""
+BETTER = 1.25
+"""Ratio of two qualities from which one is better: a face that is wider by an eighth."""
+POOR = 0.25
+"""Share of the best face's quality, which is its area, below which a face is too poor to be chosen
+because it differs: a small or blurred face differs from all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ class Card:
     last: SeenAt
     """The latest to arrive, whatever the clock said."""
     faces: tuple[CardFace, ...]
-    """The best ones that differ, the best first."""
+    """The best one and good ones that differ most, the best first."""
     hidden: bool = False
     """Whether a person chose to ignore them."""
     alerted: bool = False
@@ -156,21 +161,69 @@ def merged_cards(cards: Sequence[Card], kernel: HeatKernel) -> Card:
 
 
 def best_faces(faces: Sequence[CardFace], kernel: HeatKernel) -> tuple[CardFace, ...]:
-    """The best faces, none of them similar to a better one; of equals the first.
+    """The best face and good ones that differ most from it and each other, the best first.
+
+    A face that is similar to a better one is left out, of about equals the later: else whoever
+    comes nearer, each frame a little larger, would have one face. Of more than fit on a card, first
+    the poor ones go, the poorest first; then one of the two that are most alike, again and again:
+    the one without which the others differ more, never the best.
 
     >>> seen = SeenAt(0.0, "door", 0)
-    >>> faces = [CardFace(np.array([x]), None, q, seen) for x, q in ((0.0, 1), (0.1, 2), (9.0, 0))]
-    >>> [face.quality for face in best_faces(faces, HeatKernel(1.0, 1e-5))]
-    [2, 0]
+    >>> places = ((0.0, 9), (0.1, 5), (2.0, 8), (2.5, 8), (4.0, 7), (6.0, 6), (8.0, 1))
+    >>> faces = [CardFace(np.array([x]), None, q, seen) for x, q in places]
+    >>> [face.vector.item() for face in best_faces(faces, HeatKernel(0.4, 1e-5))]
+    [0.0, 2.0, 4.0, 6.0]
     """
-    selected: list[CardFace] = []
-    for face in sorted(faces, key=lambda face: -face.quality):
-        others = np.array([other.vector for other in selected])
-        if not selected or kernel.similarity(face.vector, others).max() < ALIKE:
-            selected.append(face)
-        if len(selected) == FACES:
-            break
-    return tuple(selected)
+    if not faces:
+        return ()
+    ranked = sorted(faces, key=lambda face: -_grade(face.quality))
+    rows = np.array([face.vector for face in ranked], dtype=np.float64)
+    gaps = squared_distances_of_all(kernel.distance, rows)
+    similar = kernel.weights(gaps) >= ALIKE
+    rows_left: list[int] = []
+    for row in range(len(ranked)):
+        if not similar[row, rows_left].any():
+            rows_left.append(row)
+    while len(rows_left) > FACES:
+        poorest = rows_left[-1]
+        if ranked[poorest].quality < POOR * ranked[0].quality:
+            rows_left.remove(poorest)
+        else:
+            rows_left.remove(_least_missed(rows_left, gaps))
+    return tuple(ranked[row] for row in rows_left)
+
+
+def _grade(quality: float) -> float:
+    """Equal for qualities that are about equal."""
+    return floor(log(quality) / log(BETTER)) if quality > 0 else -inf
+
+
+def _least_missed(rows: Sequence[int], gaps: Floats) -> int:
+    """The row without which the smallest gaps are largest, never the first; of equals the last."""
+
+    def gaps_without(row: int) -> list[float]:
+        others = np.array([other for other in rows if other != row])
+        among = gaps[np.ix_(others, others)][np.triu_indices(len(others), 1)]
+        return sorted(among.tolist())
+
+    return max(reversed(rows[1:]), key=gaps_without)
+
+
+def most_different(vectors: Sequence[Rows], count: int, kernel: HeatKernel) -> list[Rows]:
+    """The first, and then one after the other the farthest from those before; none twice.
+
+    >>> rows = [np.array([x]) for x in (0.0, 0.1, 9.0, 5.0, 9.0)]
+    >>> [row.tolist() for row in most_different(rows, 3, HeatKernel(1.0, 1e-5))]
+    [[0.0], [9.0], [5.0]]
+    """
+    rows, selected = np.array(vectors, dtype=np.float64), list[Rows]()
+    gaps, farthest = np.full(len(rows), np.inf), 0
+    while len(selected) < min(count, len(rows)) and gaps[farthest] > 0:
+        selected.append(vectors[farthest])
+        to_it = squared_distances(kernel.distance, rows[farthest], rows)
+        gaps = np.minimum(gaps, to_it)
+        farthest = int(gaps.argmax())
+    return selected
 
 
 def chosen_faces(card: Card, keys: Iterable[str] | None) -> tuple[CardFace, ...]:

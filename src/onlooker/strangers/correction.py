@@ -3,11 +3,13 @@
 Or, if the person who says so wants it, the whole group of faces that came to the name with it.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlooker.core import walks
 from onlooker.core.checks import Slots, slots_where
@@ -15,11 +17,13 @@ from onlooker.core.cuts import beyond_narrowest_link
 from onlooker.core.errors import NotFound
 from onlooker.core.graph import Graph
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.core.persistence import graph_of
 from onlooker.home.database import HomeDamaged
 from onlooker.home.home import Home
 from onlooker.strangers.cards import DroppedFace
 from onlooker.strangers.strangers import Strangers
+
+ANCHORS = 4
+"""Faces of a group that are taught as not being who they were named, as many as a card has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,10 @@ class Correction:
     """The cards of strangers that have the faces now."""
     undo_to: int
     """The event before it."""
+    taken_out: int = 0
+    """How many examples of the group had been merged into faces that stay; they are not now."""
+    complete: bool = True
+    """Whether history reaches back to when the group began; if not, some may still be there."""
 
 
 def group_of(learner: OnlineHarmonicLearner, vertex: int) -> list[int]:
@@ -45,7 +53,7 @@ def group_of(learner: OnlineHarmonicLearner, vertex: int) -> list[int]:
 
     A labeled vertex is a group by itself: a person put it there.
     """
-    graph = graph_of(learner.state(), learner.kernel, learner.max_vertices)
+    graph = learner.graph()
     slot = _slot_of(graph, vertex)
     if slot >= graph.rows:
         return [int(vertex)]
@@ -68,7 +76,7 @@ def learned_only_through(learner: OnlineHarmonicLearner, *vertices: int) -> list
     >>> learned_only_through(learner, 1)
     [3, 2]
     """
-    graph = graph_of(learner.state(), learner.kernel, learner.max_vertices)
+    graph = learner.graph()
     before = set(graph.ids[walks.unreachable(graph)].tolist())
     steps = _steps(graph, _slot_of(graph, vertices[0]))
     for vertex in vertices:
@@ -88,10 +96,11 @@ def wrong(
 ) -> Correction:
     """Drop a vertex and all that was learned only through it; their faces become strangers.
 
-    With its group (see `group_of`) all of that goes too, and the face is taught as not being who it
-    was named: else the faces that are left halfway would give the name to the next one. One event
-    each; `StrangerBook.wrong` makes them one transaction. dropped is called with each. No alert is
-    sent for faces that the home had.
+    With its group (see `group_of`) all of that goes too, and the face, with the first few of the
+    group, is taught as not being who it was named: else the faces that are left halfway would give
+    the name to the next one. What was merged into faces that stay, and has more links to the group
+    than to them, is taken out of them. One event each; `StrangerBook.wrong` makes them one
+    transaction. dropped is called with each. No alert is sent for faces that the home had.
     """
     others = [int(each) for each in group if each != vertex]
     name = home.learner.owners().get(int(vertex)) if group else None
@@ -100,6 +109,7 @@ def wrong(
     undo_to, known = home.sequence, home.vertices()
     rows = {each: row for row, each in enumerate(known.ids.tolist())}
     counts = [int(known.multiplicities[rows[each]]) for each in doomed]
+    merged, complete = _merged_of(home, doomed, name) if name is not None else ([], True)
     cards = set()
     for each, count in zip(doomed, counts, strict=True):
         picture: bytes | None = None
@@ -113,10 +123,60 @@ def wrong(
         )
         strangers.mark_alerted(card)
         cards.add(card)
+    home.reduce(_by_vertex(merged))
+    for out in merged:
+        dropped(DroppedFace(-1, out.vector, out.examples, None))
+        card = strangers.see(out.vector, time=time, camera=None, frame=None, times=out.examples)
+        strangers.mark_alerted(card)
+        cards.add(card)
     if name is not None and name in home.learner.names:
-        home.teach(known.vectors[rows[int(vertex)]].copy(), not_name=name)
+        for each in [int(vertex), *others][:ANCHORS]:
+            home.teach(known.vectors[rows[each]].copy(), not_name=name)
     alive = {card.number for card in strangers.cards(hidden=True)}
-    return Correction(tuple(doomed), sum(counts), tuple(sorted(alive & cards)), undo_to)
+    return Correction(
+        tuple(doomed),
+        sum(counts),
+        tuple(sorted(alive & cards)),
+        undo_to,
+        sum(out.examples for out in merged),
+        complete,
+    )
+
+
+class _Merged(NamedTuple):
+    """Examples of a vertex that was merged into one that stays."""
+
+    part: int
+    into: int
+    examples: int
+    vector: NDArray[Any]
+
+
+def _merged_of(home: Home, doomed: Collection[int], name: str) -> tuple[list[_Merged], bool]:
+    """What was merged into the faces of a name that stay, and has more links to those that go."""
+    found, complete = home.merged_examples(since=min(doomed))
+    known, carried = home.vertices(), home.learner.owners()
+    ids, gone = known.ids.tolist(), set(doomed)
+    own = np.array([carried[each] == name for each in ids])
+    going = np.array([each in gone for each in ids])
+    merged = []
+    for into in [each for each in found.parts if carried.get(each) == name and each not in gone]:
+        for part, count in found.parts[into].items():
+            if part not in found.vectors:
+                continue
+            vector = found.vectors[part]
+            mass = known.multiplicities - np.where(known.ids == into, count, 0)
+            links = home.learner.kernel.similarity(vector, known.vectors) * mass
+            if links[going].sum() > links[own & ~going].sum():
+                merged.append(_Merged(part, into, count, vector))
+    return merged, complete
+
+
+def _by_vertex(merged: Iterable[_Merged]) -> dict[int, dict[int, int]]:
+    parts: dict[int, dict[int, int]] = {}
+    for each in merged:
+        parts.setdefault(each.into, {})[each.part] = each.examples
+    return parts
 
 
 def _slot_of(graph: Graph, vertex: int) -> int:

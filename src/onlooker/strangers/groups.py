@@ -5,7 +5,8 @@ two groups, so the vector that was seen longest ago is dropped instead. A group 
 the vertices between its ends are merged or dropped.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -108,12 +109,28 @@ class Groups:
     def _shrink(self) -> None:
         graph = self._graph
         if graph.smallest_gap > self.kernel.reach**2:
-            self.drop([min(self.places, key=lambda vertex: self.places[vertex].turn)])
+            self.drop([self._least_seen()])
             return
         ClosestPair().shrink(graph, graph.unlabeled_count - 1, 0.0)
         merged = graph.log[-1]
         removed, other = self.places.pop(merged.vertex), self.places[merged.into_vertex]
         self.places[merged.into_vertex] = max(removed, other, key=lambda place: place.turn)
+
+    def _least_seen(self) -> int:
+        """The oldest vertex of the group that was seen least, but for the one that came last.
+
+        Otherwise whoever was seen once could push out somebody who is seen every day; and where all
+        were seen twice, nobody new could stay.
+        """
+        seen: Counter[int] = Counter()
+        for vertex, place in self.places.items():
+            seen[place.group] += int(self._graph.multiplicity[self._slot(vertex)])
+        newest = max(self.places, key=lambda vertex: self.places[vertex].turn)
+        others = [vertex for vertex in self.places if vertex != newest]
+        return min(
+            others or [newest],
+            key=lambda vertex: (seen[self.places[vertex].group], self.places[vertex].turn),
+        )
 
     def drop(self, vertices: Iterable[int]) -> None:
         """Remove vertices."""
@@ -121,6 +138,20 @@ class Groups:
             self._graph.drop(self._slot(vertex))
             del self.places[vertex]
         self._graph.log.clear()
+
+    def regroup(self, groups: Mapping[int, int]) -> None:
+        """Other groups for all vertices of some."""
+        for vertex, place in self.places.items():
+            self.places[vertex] = place._replace(group=groups.get(place.group, place.group))
+
+    def move(self, vertex: int, group: int) -> None:
+        """Another group for a vertex."""
+        self.places[vertex] = self.places[vertex]._replace(group=group)
+
+    def vectors(self, group: int) -> dict[int, Rows]:
+        """The vectors of a group by vertex, as copies."""
+        vertices = [vertex for vertex, place in self.places.items() if place.group == group]
+        return {v: self._graph.vectors.rows[self._slot(v)].copy() for v in vertices}
 
     def latest(self, group: int) -> tuple[int, Rows]:
         """The turn and a copy of the vertex of a group that was seen last."""

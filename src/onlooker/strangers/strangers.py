@@ -5,24 +5,23 @@ with the learner's kernel: whatever is connected in it is one stranger and gets 
 that a new face connects become one card, under the older number. Nothing here reads a clock.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import TypeAlias
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from onlooker.core.checks import Rows, as_name, as_number
 from onlooker.core.errors import BadValue, NotFound
-from onlooker.core.similarity import HeatKernel
+from onlooker.core.similarity import HeatKernel, squared_distances
 from onlooker.home.album import Picture, as_png
 from onlooker.home.database import as_text
 from onlooker.strangers.cards import (
     RECENT,
     Card,
     CardFace,
-    DroppedFace,
     SeenAt,
     StrangersRecord,
     best_faces,
@@ -39,10 +38,8 @@ Teach: TypeAlias = Callable[[Rows, str, bytes | None], object]
 """Takes in a vector, its name and its picture."""
 
 
-STEPS = 8
-"""How many of the newest changes can be undone."""
 FACES = 100
-"""Vectors of each change that are stored at most."""
+"""Vectors of a removed card that are remembered at most."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +70,8 @@ class Strangers:
         self.picture_bytes = int(as_number("picture_bytes", picture_bytes, least=0, whole=True))
         self.changes = 0
         """Counts every change."""
+        self.on_joined: Callable[[Iterable[int], int], object] = lambda cards, into: None
+        """Called with cards that turned out to be one stranger, and the number they have now."""
         self._groups = Groups(kernel, self.max_vertices)
         self._cards: dict[int, Card] = {}
         self._next_card, self._turn = 1, 0
@@ -129,6 +128,7 @@ class Strangers:
         card = Card(self._next_card, 0, face.seen, face.seen, (face,))
         if touched:
             card = merged_cards([self._cards[number] for number in touched], self.kernel)
+            self._joined(touched, card.number)
             card = replace(card, faces=best_faces([*card.faces, face], self.kernel))
         if card.hidden:
             return without_pictures(card)
@@ -136,6 +136,10 @@ class Strangers:
             return card
         shown = replace(face, picture=as_png(picture))
         return replace(card, faces=tuple(shown if each is face else each for each in card.faces))
+
+    def _joined(self, numbers: Iterable[int], into: int) -> None:
+        if others := {*numbers} - {into}:
+            self.on_joined(others, into)
 
     def _enforce_limits(self) -> None:
         """No card without a vertex, no more bytes of pictures than allowed."""
@@ -167,6 +171,10 @@ class Strangers:
                 f"there is no stranger {number!r} any more; named, expired, or part of another"
             )
         return self._cards[number]
+
+    def is_shown(self, number: int) -> bool:
+        """Whether there is a card with that number, and it is not hidden."""
+        return number in self._cards and not self._cards[number].hidden
 
     def name(self, number: int, name: str, teach: Teach, keys: Iterable[str] | None = None) -> int:
         """Teach the best faces of a stranger and remove the card: how many were taught.
@@ -255,6 +263,10 @@ class Strangers:
 
     # ---- taking out and bringing back
 
+    def vectors(self, number: int) -> list[Rows]:
+        """All vectors of a card, besides those of its best faces."""
+        return [member.vector for member in self._groups.members(number)]
+
     def removed_card(self, number: int) -> RemovedCard:
         """What it takes to restore a card that is about to be removed."""
         card = self.card(number)
@@ -269,6 +281,7 @@ class Strangers:
             for group in self._groups.touch(member.vector).groups
         }
         card = merged_cards([removed.card, *(self._cards.pop(n) for n in touched)], self.kernel)
+        self._joined({removed.card.number, *touched}, card.number)
         for member in removed.members:
             self._turn += 1
             touch = self._groups.touch(member.vector)
@@ -279,13 +292,45 @@ class Strangers:
         self.changes += 1
         return card.number
 
+    def join(self, numbers: Sequence[int]) -> int:
+        """Make several cards one, because a person says that they are one: the oldest's number."""
+        if len(numbers) < 2:
+            raise BadValue(f"it takes two strangers to join them, got {len(numbers)}")
+        joined = merged_cards([self.card(number) for number in numbers], self.kernel)
+        self._groups.regroup(dict.fromkeys(numbers, joined.number))
+        for number in numbers:
+            del self._cards[number]
+        self._cards[joined.number] = joined
+        self.changes += 1
+        return joined.number
+
+    def split(self, removed: Sequence[RemovedCard]) -> None:
+        """Undo `join`, as far as the faces are still there; newer ones go to the nearest."""
+        oldest, *others = sorted((one.card for one in removed), key=lambda card: card.number)
+        joined = self._cards.get(oldest.number)
+        if joined is None:
+            return
+        owners = [one.card.number for one in removed for _ in one.members]
+        rows = [member.vector for one in removed for member in one.members]
+        faces = np.array(rows, dtype=np.float64)
+        for vertex, vector in self._groups.vectors(oldest.number).items():
+            gaps = squared_distances(self.kernel.distance, vector.astype(np.float64), faces)
+            self._groups.move(vertex, owners[int(gaps.argmin())])
+        for card in others:
+            self._cards[card.number] = card
+        count = max(1, joined.count - sum(card.count for card in others))
+        self._cards[oldest.number] = replace(oldest, count=count)
+        self._enforce_limits()
+        self.changes += 1
+
     def restore_answers(self, before: Card) -> None:
         """Take back what a person said of a card, if it is still there: its pictures, too."""
         card = self._cards.get(before.number)
         if card is None:
             return
         faces = best_faces([*before.faces, *card.faces], self.kernel)
-        self._cards[card.number] = replace(before, faces=faces, count=card.count, last=card.last)
+        last = before.last if card.last.camera is None else card.last  # said, not seen
+        self._cards[card.number] = replace(before, faces=faces, count=card.count, last=last)
         self.changes += 1
 
     def remove_face(self, vector: Rows, times: int) -> None:
@@ -323,65 +368,3 @@ class Strangers:
             raise BadValue(f"a card {max(cards)}, where the next one is {record.next_card}")
         self._groups.restore(record.graph, record.places)
         self._cards, self._next_card, self._turn = cards, record.next_card, record.turn
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Step:
-    """A change of the home that concerned strangers: a card was named, a person said something of
-    cards, or faces came back."""
-
-    before: int
-    """The newest event before it."""
-    time: float
-    removed: RemovedCard | None = None
-    changed: tuple[Card, ...] = ()
-    """As they were."""
-    added: tuple[DroppedFace, ...] = ()
-
-
-class UndoHistory:
-    """The latest changes that an undo of the home must take back here too; in memory only."""
-
-    def __init__(self, strangers: Strangers) -> None:
-        self._strangers = strangers
-        self._steps: deque[_Step] = deque(maxlen=STEPS)
-
-    def __len__(self) -> int:
-        return len(self._steps)
-
-    def card_removed(self, before: int, time: float, removed: RemovedCard) -> None:
-        """A stranger was named, and the card was removed."""
-        self._steps.append(_Step(before, time, removed))
-
-    def cards_changed(
-        self, before: int, time: float, cards: Iterable[Card], faces: Iterable[DroppedFace] = ()
-    ) -> None:
-        """A person said something of cards, which were these; and of faces, which were added."""
-        self._steps.append(_Step(before, time, changed=tuple(cards), added=tuple(faces)))
-
-    def faces_added(self, before: int, time: float, faces: Iterable[DroppedFace]) -> None:
-        """Faces of the home became strangers."""
-        self._steps.append(_Step(before, time, added=tuple(faces)[:FACES]))
-
-    def undo(self, to: int) -> dict[int, bytes]:
-        """Take back what happened after an event, as far as it is remembered.
-
-        Returns the pictures of the vertices that the home has again, which it did not store.
-        """
-        pictures: dict[int, bytes] = {}
-        while self._steps and self._steps[-1].before >= to:
-            step = self._steps.pop()
-            if step.removed is not None:
-                self._strangers.restore_card(step.removed)
-            for card in step.changed:
-                self._strangers.restore_answers(card)
-            for face in step.added:
-                self._strangers.remove_face(face.vector, face.times)
-                if face.picture is not None:
-                    pictures[face.vertex] = face.picture
-        return pictures
-
-    def clear(self, before: float = inf) -> None:
-        """Remove the steps from before a time."""
-        remaining = [step for step in self._steps if step.time >= before]
-        self._steps = deque(remaining, maxlen=STEPS)

@@ -5,6 +5,8 @@ from fastapi import FastAPI
 import onlooker
 from onlooker.web.auth import Guard, GuardMiddleware
 from onlooker.web.responses import add_error_handlers
+from onlooker.web.routes.audit import audit_routes
+from onlooker.web.routes.backup import backup_routes
 from onlooker.web.routes.cameras import camera_routes
 from onlooker.web.routes.health import health_routes
 from onlooker.web.routes.history import event_routes, sighting_routes
@@ -17,8 +19,9 @@ from onlooker.web.routes.people import (
     person_routes,
     recognition_routes,
 )
+from onlooker.web.routes.photos import photo_routes
 from onlooker.web.routes.seen import seen_routes
-from onlooker.web.routes.session import login_routes, session_routes
+from onlooker.web.routes.session import session_routes
 from onlooker.web.routes.sites import ListSites, no_sites, site_routes
 from onlooker.web.routes.strangers import stranger_routes
 from onlooker.web.service import Service
@@ -42,20 +45,22 @@ def create_app(service: Service, *, guard: Guard, list_sites: ListSites = no_sit
         person_routes,
         face_routes,
         recognition_routes,
+        photo_routes,
         stranger_routes,
         seen_routes,
         map_routes,
+        audit_routes,
         event_routes,
         sighting_routes,
         camera_routes,
         health_routes,
+        backup_routes,
     ):
         app.include_router(routes(service), prefix="/api/v1")
     app.include_router(session_routes(service, guard), prefix="/api/v1")
     app.include_router(site_routes(list_sites), prefix="/api/v1")
     app.include_router(live_routes(service))
     app.include_router(page_routes())
-    app.include_router(login_routes(guard))
     add_error_handlers(app)
     app.add_middleware(GuardMiddleware, guard=guard)
     return app

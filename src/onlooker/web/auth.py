@@ -1,25 +1,19 @@
-"""The one token of a home, and the guard in front of the app that every connection passes first.
+"""The guard in front of the app, which every connection passes first.
 
-The guard checks, in this order: the Host header names this service (a foreign name that resolves
-to this address is a DNS rebinding attack); the request was not sent by a page of another site; the
-token is right where one is needed; the body is not larger than the limit. What it refuses it
-answers itself; to all other answers it adds headers that tell browsers what a page may do.
+The guard checks, in this order: nobody but a trusted proxy speaks for others; the Host header names
+this service (a foreign name that resolves to this address is a DNS rebinding attack); the request
+was not sent by a page of another site; who asks is signed in, for all that holds data; the body is
+not larger than the limit. What it refuses it answers itself; to all other answers it adds headers
+that tell browsers what a page may do.
 """
 
 import asyncio
-import hashlib
-import hmac
-import json
-import secrets
-import time
-from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterable
+import re
+from collections.abc import Awaitable, Iterable
 from contextlib import suppress
-from enum import Enum
-from ipaddress import IPv6Address, ip_address
-from pathlib import Path
-from threading import Lock
-from typing import Self, TypeVar
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Self
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -27,17 +21,27 @@ from starlette.requests import cookie_parser
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from onlooker.core.errors import OnlookerError
-from onlooker.core.files import OWNER_ONLY, replace_file
+from onlooker.core.errors import BadValue
+from onlooker.web.credentials import BrowserSession, Credentials, Verdict
 
-TOKEN_FILE = "token.json"
 MEGABYTE = 1 << 20
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-MAX_CLIENTS = 1024
-"""Clients that are remembered; the one not seen for longest is dropped first."""
-_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-_BROWSER_CAMERAS = "/api/v1/browser/"
-_LOGIN = {("/login", "GET"), ("/api/v1/session", "POST"), ("/api/v1/session", "DELETE")}
+ASSERTIONS = ("for", "proto", "host", "prefix")
+"""What a proxy may say of a request, in headers called X-Forwarded-For and so on."""
+SIGNED_IN = "signed_in"
+"""Set in the state of a request that the guard permits, for the server, which closes others."""
+VISIT = "visit"
+"""Where the state of a request has its `Requester`."""
+_PREFIX = re.compile(r"(?:/[A-Za-z0-9_~-]+)*/?")
+_OPEN = {
+    ("/", "GET"),
+    ("/", "HEAD"),
+    ("/api/v1/alive", "GET"),
+    ("/api/v1/session", "GET"),
+    ("/api/v1/session", "POST"),
+    ("/api/v1/session", "DELETE"),
+}
+"""What needs no token, beside the files of the page: none of it holds data."""
 
 HEADERS = {
     "content-security-policy": (
@@ -57,12 +61,6 @@ HEADERS = {
 DRAIN_SIZE, DRAIN_SECONDS = 1 << 16, 1.0
 """How many bytes of the body of a refused request are read, and for how long."""
 
-_Value = TypeVar("_Value")
-
-
-class TokenError(OnlookerError):
-    """The file of the token cannot be read or written."""
-
 
 class Refused(Exception):
     """A request that is refused, with the status code and the reason."""
@@ -72,177 +70,144 @@ class Refused(Exception):
         self.status, self.detail = status, detail
 
 
-class Token:
-    """The token of a home, stored as a salted hash; its text is shown once, when it is created.
+@dataclass(frozen=True, slots=True)
+class TrustedProxy:
+    """A reverse proxy in front of the service, and what it may say about requests."""
 
-    A slow hash is not needed: nobody can try 256 random bits.
-    """
-
-    def __init__(self, salt: bytes, digest: bytes) -> None:
-        self._salt, self._digest = salt, digest
+    address: IPv4Address | IPv6Address
+    may_assert: frozenset[str]
 
     @classmethod
-    def in_folder(cls, folder: Path, *, new: bool = False) -> tuple[Self, str | None]:
-        """The token of a home, and its text if it was created now."""
-        path = folder / TOKEN_FILE
-        try:
-            if new:
-                path.unlink(missing_ok=True)
-            if path.exists():
-                return cls._load(path), None
-            return cls._create(path)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise TokenError(
-                f"the token in {path} cannot be used ({error}); --new-token makes another"
-            ) from error
+    def parse(cls, text: str) -> Self:
+        """From `ADDRESS=ASSERTION,...`.
 
-    @classmethod
-    def _load(cls, path: Path) -> Self:
-        stored = json.loads(path.read_text(encoding="ascii"))
-        return cls(bytes.fromhex(stored["salt"]), bytes.fromhex(stored["sha256"]))
-
-    @classmethod
-    def _create(cls, path: Path) -> tuple[Self, str]:
-        text, salt = secrets.token_urlsafe(32), secrets.token_bytes(16)
-        token = cls(salt, _digest(salt, text))
-        stored = json.dumps({"salt": salt.hex(), "sha256": token._digest.hex()})
-        replace_file(path, stored.encode("ascii"), mode=OWNER_ONLY)
-        return token, text
-
-    def matches(self, text: str) -> bool:
-        """Whether this is the token, in constant time: the duration reveals nothing about it."""
-        return hmac.compare_digest(_digest(self._salt, text), self._digest)
-
-
-class Verdict(Enum):
-    """The result of checking a client's token."""
-
-    RIGHT = "right"
-    MISSING = "missing"
-    WRONG = "wrong"
-    TOO_MANY = "too many wrong ones"
-
-
-class TokenChecker:
-    """Checks tokens, with a limit of wrong ones per client and of all clients together.
-
-    The limit of all together does not apply to clients that have sent the right token before, so
-    an attacker cannot lock the owner out. window is in seconds.
-    """
-
-    def __init__(
-        self,
-        token: Token,
-        *,
-        max_per_client: int = 5,
-        max_in_total: int = 50,
-        window: float = 60.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._token, self._window, self._clock = token, window, clock
-        self._max_per_client, self._max_in_total = max_per_client, max_in_total
-        self._failures: OrderedDict[str, deque[float]] = OrderedDict()
-        self._all_failures: deque[float] = deque(maxlen=max_in_total)
-        self._trusted: OrderedDict[str, None] = OrderedDict()
-        self._lock = Lock()
-
-    def check(self, client: str, text: str | None) -> Verdict:
-        """Check the token that a client sent, and count it if it is wrong."""
-        if not text:
-            return Verdict.MISSING
-        with self._lock:
-            failures = self._failures.get(client, deque())
-            if self._at_limit(failures, self._max_per_client):
-                return Verdict.TOO_MANY
-            total_reached = self._at_limit(self._all_failures, self._max_in_total)
-            if total_reached and client not in self._trusted:
-                return Verdict.TOO_MANY
-            if self._token.matches(text):
-                _remember(self._trusted, client, None)
-                return Verdict.RIGHT
-            now = self._clock()
-            failures.append(now)
-            self._all_failures.append(now)
-            _remember(self._failures, client, failures)
-            return Verdict.WRONG
-
-    def matches(self, text: str | None) -> bool:
-        """Whether this is the token, without counting: an old cookie is not an attack.
-
-        It grants no access, and 256 random bits cannot be guessed with any number of attempts.
+        >>> TrustedProxy.parse("127.0.0.1=for,proto").may_assert == {"for", "proto"}
+        True
         """
-        return bool(text) and self._token.matches(text or "")
+        where, _, what = text.partition("=")
+        named = [each.strip() for each in what.split(",") if each.strip()]
+        unknown = [each for each in named if each not in ASSERTIONS]
+        address = _plain_address(where.strip().strip("[]"))
+        if address is None or unknown or not named:
+            raise BadValue(
+                f"a trusted proxy is written ADDRESS={','.join(ASSERTIONS)} with those of the four "
+                f"that it sets itself, for example 127.0.0.1=for,proto; got {text!r}"
+            )
+        return cls(address, frozenset(named))
 
-    def _at_limit(self, times: deque[float], limit: int) -> bool:
-        oldest = self._clock() - self._window
-        while times and times[0] < oldest:
-            times.popleft()
-        return len(times) >= limit
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Who asks, and for what they hold this service; as a trusted proxy says, if there is one."""
+
+    client: str
+    host: str
+    """The name and port of this service, in small letters."""
+    secure: bool
+    """Whether the browser uses TLS."""
+    prefix: str = ""
+    """The path under which a proxy offers the service."""
+    session: BrowserSession | None = field(default=None, repr=False)
+
+    @property
+    def cookie_name(self) -> str:
+        """The name of the cookie; it has the port, because cookies are shared between ports.
+
+        The beginnings are promises that browsers enforce: no other site and no unencrypted
+        connection can set a cookie of that name.
+        """
+        port = self.host.rpartition(":")[2]
+        name = f"onlooker-{port}" if port.isdecimal() else "onlooker"
+        if not self.secure:
+            return name
+        return f"__Secure-{name}" if self.prefix else f"__Host-{name}"
 
 
 class Guard:
-    """The access rules of one service; every service has a token.
+    """The access rules of one service.
 
-    public: the service listens beyond this computer; then reading needs the token, too.
+    public: the service listens beyond this computer; then its IP addresses are names of it, too.
     max_upload: the largest body of a request, in bytes.
     """
 
     def __init__(
         self,
-        tokens: TokenChecker,
+        credentials: Credentials,
         *,
         hosts: Iterable[str] = (),
         public: bool = False,
-        max_upload: int = 10 * MEGABYTE,
+        proxies: Iterable[TrustedProxy] = (),
+        max_upload: int = 32 * MEGABYTE,
     ) -> None:
-        self.public, self.max_upload = public, max_upload
-        self._tokens = tokens
+        self.credentials, self.public, self.max_upload = credentials, public, max_upload
         self._hosts = LOOPBACK | {host.lower() for host in hosts}
+        self._proxies = {proxy.address: proxy for proxy in proxies}
 
     def check(self, scope: Scope) -> None:
-        """Raise Refused if the request is not permitted."""
+        """Raise Refused if the request is not permitted; else its state has the `Requester`."""
         headers = Headers(scope=scope)
-        host = self._host(headers)
-        _refuse_other_sites(scope, headers)
-        if self._needs_token(scope, host):
-            self.check_token(scope, token_in(headers))
+        visit = self._visit(scope, headers)
+        self._check_host(visit)
+        _refuse_other_sites(scope, headers, visit)
+        cookie = cookie_parser(headers.get("cookie", "")).get(visit.cookie_name)
+        visit = replace(visit, session=self.credentials.sessions.find(cookie))
+        state = scope.setdefault("state", {})
+        state[VISIT], state[SIGNED_IN] = visit, visit.session is not None
+        if not state[SIGNED_IN] and not _is_open(scope):
+            self._check_token(visit, _bearer_token(headers))
+            state[SIGNED_IN] = True
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length[:20]) > self.max_upload:
             raise Refused(413, self.too_large)
 
-    def check_token(self, scope: Scope, token: str | None) -> None:
-        """Raise Refused if the token is not right."""
-        client = scope["client"][0] if scope.get("client") else "-"
-        verdict = self._tokens.check(client, token)
-        if verdict is Verdict.TOO_MANY:
-            raise Refused(429, "too many wrong tokens; wait a minute")
-        if verdict is not Verdict.RIGHT:
-            raise Refused(401, f"the token is {verdict.value}; it was printed at the first start")
+    def begin_session(self, visit: Requester, text: str, agent: str) -> str:
+        """The cookie of a new session; Refused if this is neither the token nor a code."""
+        verdict, cookie = self.credentials.sign_in(visit.client, text, agent)
+        _refuse_unless_right(verdict)
+        return cookie
 
-    def is_signed_in(self, headers: Headers) -> bool:
-        """Whether a request carries the right token; a wrong one is not counted."""
-        return self._tokens.matches(token_in(headers))
+    def is_signed_in(self, visit: Requester, headers: Headers) -> bool:
+        """Whether a request carries a session or the right token; a wrong one is not counted."""
+        token = _bearer_token(headers)
+        return visit.session is not None or (
+            token is not None and self.credentials.token.matches(token)
+        )
 
     @property
     def too_large(self) -> str:
         """The message about a body beyond the limit."""
-        return f"at most {self.max_upload} bytes are accepted"
+        return f"at most {self.max_upload // MEGABYTE} MB are accepted; make it smaller first"
 
-    def _host(self, headers: Headers) -> str:
+    def _check_token(self, visit: Requester, token: str | None) -> None:
+        _refuse_unless_right(self.credentials.check(visit.client, token))
+
+    def _visit(self, scope: Scope, headers: Headers) -> Requester:
+        """Who asks, for whom; forwarded requests only from a trusted proxy."""
         given = headers.getlist("host")
         host = given[0].lower() if len(given) == 1 else ""
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if name in self._hosts or (self.public and _is_ip_address(name)):
-            return name
-        raise Refused(400, "this Host is not permitted; see `onlooker serve --allow`")
+        client = str((scope.get("client") or ("-",))[0])
+        visit = Requester(client, host, scope.get("scheme") in ("https", "wss"))
+        names = {name for name in headers if name == "forwarded" or name.startswith("x-forwarded-")}
+        if not names:
+            return visit
+        address = _plain_address(client)
+        proxy = None if address is None else self._proxies.get(address)
+        if proxy is None:
+            raise Refused(400, "forwarded requests are refused; see `serve --trusted-proxy`")
+        if "forwarded" in names:
+            raise Refused(400, "Forwarded is not understood; let the proxy send X-Forwarded-For")
+        for name in ASSERTIONS:
+            if f"x-forwarded-{name}" in names:
+                if name not in proxy.may_assert:
+                    raise Refused(400, f"the proxy may not assert {name}; see `--trusted-proxy`")
+                visit = _asserted(visit, name, headers.getlist(f"x-forwarded-{name}"))
+        return visit
 
-    def _needs_token(self, scope: Scope, host: str) -> bool:
-        if _needs_no_token(scope):
-            return False
-        changes = scope["type"] == "http" and scope["method"] not in _SAFE_METHODS
-        sends_frames = scope["type"] == "websocket" and scope["path"].startswith(_BROWSER_CAMERAS)
-        local = host in LOOPBACK and _is_loopback(scope) and not self.public
-        return changes or sends_frames or not local
+    def _check_host(self, visit: Requester) -> None:
+        host = visit.host
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if name not in self._hosts and not (self.public and _is_ip_address(name)):
+            raise Refused(400, "this Host is not permitted; see `onlooker serve --allow`")
 
 
 class GuardMiddleware:
@@ -277,67 +242,72 @@ class GuardMiddleware:
         return limited
 
 
-def token_in(headers: Headers) -> str | None:
-    """The token of a request: a Bearer token, or the cookie of the page."""
+def _asserted(visit: Requester, name: str, values: list[str]) -> Requester:
+    """The visit with what a proxy says; it appends to a list, so its own word is the last."""
+    value = values[-1].rpartition(",")[2].strip()
+    match name:
+        case "for":
+            address = _plain_address(value)
+            if address is not None:
+                return replace(visit, client=str(address))
+        case "proto":
+            if value.lower() in ("http", "https"):
+                return replace(visit, secure=value.lower() == "https")
+        case "host":
+            if value and len(values) == 1 and "," not in values[0]:
+                return replace(visit, host=value.lower())
+        case _:
+            if _PREFIX.fullmatch(value):
+                return replace(visit, prefix=value.rstrip("/"))
+    raise Refused(400, f"the proxy sends an X-Forwarded-{name.capitalize()} that is not understood")
+
+
+def _refuse_unless_right(verdict: Verdict) -> None:
+    if verdict is Verdict.TOO_MANY:
+        raise Refused(429, "too many wrong tokens; wait a minute, or use the right one")
+    if verdict is not Verdict.RIGHT:
+        raise Refused(401, f"the token is {verdict.value}; `onlooker login` prints a link")
+
+
+def _bearer_token(headers: Headers) -> str | None:
     kind, _, text = headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer":
-        return text.strip() or None
-    return cookie_parser(headers.get("cookie", "")).get(cookie_name(headers))
+    return text.strip() or None if kind.lower() == "bearer" else None
 
 
-def cookie_name(headers: Headers) -> str:
-    """The name of the cookie; it has the port, because cookies are shared between ports."""
-    port = headers.get("host", "").rpartition(":")[2]
-    return f"onlooker-{port}" if port.isdecimal() else "onlooker"
-
-
-def _digest(salt: bytes, text: str) -> bytes:
-    return hashlib.sha256(salt + text.encode("utf-8", "surrogatepass")).digest()
-
-
-def _remember(table: OrderedDict[str, _Value], client: str, value: _Value) -> None:
-    table.pop(client, None)
-    table[client] = value
-    while len(table) > MAX_CLIENTS:
-        table.popitem(last=False)
-
-
-def _needs_no_token(scope: Scope) -> bool:
-    """Signing in and out, and the files of the page, which hold no data."""
+def _is_open(scope: Scope) -> bool:
+    """Signing in and out, a sign of life, and the files of the page, which hold no data."""
     if scope["type"] != "http":
         return False
     path, method = scope["path"], scope["method"]
-    page = path == "/" or path.startswith("/static/")
-    return (path, method) in _LOGIN or (page and method in ("GET", "HEAD"))
+    page = path.startswith("/static/") and method in ("GET", "HEAD")
+    return page or (path, method) in _OPEN
 
 
-def _refuse_other_sites(scope: Scope, headers: Headers) -> None:
+def _refuse_other_sites(scope: Scope, headers: Headers, visit: Requester) -> None:
     """A page of another site may link to the start page, and nothing else."""
     site = headers.get("sec-fetch-site", "none")
-    visit = scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
-    if site not in ("none", "same-origin") and not (visit and scope.get("method") == "GET"):
+    link = scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
+    if site not in ("none", "same-origin") and not (link and scope.get("method") == "GET"):
         raise Refused(403, "requests from pages of another site are refused")
     origin = headers.get("origin")
-    own = {f"{scheme}://{headers['host'].lower()}" for scheme in ("http", "https")}
+    own = {f"{scheme}://{visit.host}" for scheme in ("http", "https")}
     if origin is not None and origin.lower() not in own:
         raise Refused(403, "requests from pages of another origin are refused")
 
 
 def _is_ip_address(host: str) -> bool:
     """Whether a host is an IP address: unlike a name, no foreign DNS server can redirect it."""
-    try:
-        return bool(ip_address(host.strip("[]")))
-    except ValueError:
-        return False
+    return _plain_address(host.strip("[]")) is not None
 
 
-def _is_loopback(scope: Scope) -> bool:
+def _plain_address(text: str) -> IPv4Address | IPv6Address | None:
+    """An IP address; one of version 4 that is written as version 6 is the same address."""
     try:
-        address = ip_address((scope.get("client") or ("", 0))[0])
+        address = ip_address(text)
     except ValueError:
-        return False
+        return None
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return (mapped or address).is_loopback
+    return mapped or address
 
 
 async def _refuse(refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:

@@ -5,23 +5,22 @@ the home's database, and no message repeats it. What the REST interface may add 
 (`permitted`): whoever can use the page must not be able to read arbitrary files.
 """
 
-import hashlib
-import json
 import logging
 import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Any, Literal
+from typing import Any, Self
 
 from onlooker.core.errors import BadValue, NotFound, OnlookerError
 from onlooker.home.database import HomeError
 from onlooker.home.home import Home
 from onlooker.video.addresses import Address, Kind, addresses_of
-from onlooker.video.sources import FrameCounts, FrameStream, frames_from
+from onlooker.video.decoding import CameraState, ConditionTracker
+from onlooker.video.sources import CameraCondition, FrameCounts, FrameStream, frames_from
 from onlooker.vision.types import Frame
 
 MAX_CAMERAS = 32
@@ -29,8 +28,6 @@ MAX_FAILURES = 100
 """Consecutive frames that may fail before a camera is given up."""
 JOIN_TIMEOUT = 15.0
 """Seconds to wait for the current frame of a camera that is removed; the home may be busy."""
-
-CameraState = Literal["starting", "watching", "lost", "ended", "failed"]
 
 _NAME = re.compile(r"\w[\w. -]{0,63}")
 _PROTOCOLS = ("rtsp://", "rtsps://", "http://", "https://")
@@ -58,13 +55,38 @@ class CameraStatus:
     address: str
     """Without passwords."""
     state: CameraState
+    """connecting: no frame yet; live: frames arrive; ended: a recording is over; failing."""
+    since: float
+    """When it came into this state, in seconds since 1970."""
     problem: str | None
-    """Why no frames arrive."""
+    """Of one that is failing, the last error."""
+    last_frame: float | None
+    """When the newest frame arrived; null: none ever did."""
+    fps: float
+    """Frames recognized per second."""
     frames: int
     """Frames that were recognized."""
     dropped: int
     """Frames that were skipped to keep up, or failed."""
     reconnects: int
+
+    @classmethod
+    def of(
+        cls, name: str, address: str, now: CameraCondition, counts: FrameCounts, failed: int = 0
+    ) -> Self:
+        """A camera in this condition; failed: how many of its frames could not be recognized."""
+        return cls(
+            name,
+            address,
+            now.state,
+            now.since,
+            now.problem or None,
+            now.last_frame,
+            now.fps,
+            counts.frames - failed,
+            counts.dropped + failed,
+            counts.reconnects,
+        )
 
 
 class CameraThread:
@@ -75,8 +97,9 @@ class CameraThread:
         self._address, self._recognize = address, recognize
         self._stack, self._lock = ExitStack(), Lock()
         self._stream: FrameStream | None = None
-        self._state: CameraState = "starting"
-        self._problem: str | None = None
+        self._own = ConditionTracker()
+        """Before the stream is open, and after the thread has ended."""
+        self._over = False
         self._closed = False
         self._failed = 0
         self._thread = Thread(target=self._run, name=f"onlooker camera {self.name}", daemon=True)
@@ -85,20 +108,12 @@ class CameraThread:
     @property
     def status(self) -> CameraStatus:
         """Its state and counts now."""
-        stream = self._stream
+        stream, now = self._stream, self._own.now()
         counts = stream.counts[self.name] if stream else FrameCounts()
-        state = self._state
-        if counts.problem and state == "watching":
-            state = "lost"
-        return CameraStatus(
-            name=self.name,
-            address=self._address.shown,
-            state=state,
-            problem=self._problem or counts.problem or None,
-            frames=counts.frames - self._failed,
-            dropped=counts.dropped + self._failed,
-            reconnects=counts.reconnects,
-        )
+        if stream is not None:
+            read = stream.conditions[self.name]
+            now = replace(now, last_frame=read.last_frame) if self._over else read
+        return CameraStatus.of(self.name, self._address.shown, now, counts, self._failed)
 
     def close(self) -> None:
         """Close the camera and wait for its current frame: no other comes after it."""
@@ -113,13 +128,14 @@ class CameraThread:
     def _run(self) -> None:
         try:
             self._watch()
-            self._state = "ended"
+            self._own.ended()
         except OnlookerError as error:
-            self._state, self._problem = "failed", str(error)
+            self._own.failed(str(error))
         except Exception as error:
             # The message of a foreign error may contain the address, and that a password.
-            self._state, self._problem = "failed", f"given up after {type(error).__name__}"
+            self._own.failed(f"given up after {type(error).__name__}")
         finally:
+            self._over = True
             self._release()
 
     def _watch(self) -> None:
@@ -130,7 +146,6 @@ class CameraThread:
                 return
             opening = frames_from(source, live=True, retry_first=live, queue_size=2)
             self._stream = self._stack.enter_context(opening)
-        self._state = "watching"
         failures = 0
         for frame in self._stream:
             try:
@@ -141,7 +156,12 @@ class CameraThread:
             except Exception as error:  # one bad frame must not end what runs for months
                 failures += 1
                 self._failed += 1
-                log.warning("%s: frame %s failed and is skipped: %r", self.name, frame.index, error)
+                log.warning(
+                    "frame %s failed and is skipped: %r",
+                    frame.index,
+                    error,
+                    extra={"camera": self.name},
+                )
                 if failures >= MAX_FAILURES:
                     raise
 
@@ -190,20 +210,23 @@ class Cameras:
         self._recognize, self._folders, self._stored = recognize, folders, stored
         self._threads: dict[str, CameraThread] = {}
         self._threads_lock, self._store_lock = Lock(), Lock()
-        self._not_resumed: dict[str, str] = {}
+        self._not_resumed: dict[str, CameraCondition] = {}
 
     @property
     def problems(self) -> list[str]:
-        """Why cameras that were added earlier are not watched."""
-        damaged = [self._stored.problem] if self._stored and self._stored.problem else []
-        return [*damaged, *self._not_resumed.values()]
+        """Why cameras that were added earlier are not known any more."""
+        return [self._stored.problem] if self._stored and self._stored.problem else []
 
     @property
     def statuses(self) -> list[CameraStatus]:
-        """The status of each camera."""
+        """The status of each camera, also of a stored one that cannot be watched."""
         with self._threads_lock:
             threads = list(self._threads.values())
-        return [thread.status for thread in threads]
+        left_out = [
+            CameraStatus.of(name, "not watched", now, FrameCounts())
+            for name, now in list(self._not_resumed.items())
+        ]
+        return [thread.status for thread in threads] + left_out
 
     def add(self, source: str, name: str | None = None) -> CameraStatus:
         """Watch a source that was sent over the REST interface, if it is permitted.
@@ -239,7 +262,7 @@ class Cameras:
         """Watch the saved cameras again; returns a message for each that is left out.
 
         Cameras of the command line take precedence. A source that is not permitted or missing now
-        is listed in the problems and stays stored: by the next start its folder may be
+        is failing and stays stored: by the next start its folder may be
         permitted, or its disk plugged in.
         """
         messages = []
@@ -256,9 +279,9 @@ class Cameras:
             try:
                 self.watch(f"{as_camera_name(name)}={permitted(source, self._folders)}")
             except OnlookerError as error:
-                self._not_resumed[name] = (
-                    f"the camera {name!r} that was added before is not watched: {error}"
-                )
+                tracker = ConditionTracker()
+                tracker.failed(f"it was added before and is not watched now: {error}")
+                self._not_resumed[name] = tracker.now()
         return messages
 
     def remove(self, name: str) -> None:
@@ -334,8 +357,3 @@ def permitted(source: str, folders: Sequence[Path]) -> str:
 def _source_key(target: str) -> str:
     """The absolute path of a recording, as it is saved; an address unchanged."""
     return os.path.realpath(target) if os.path.exists(target) else target
-
-
-def _checksum(cameras: Any) -> str:
-    canonical = json.dumps(cameras, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode("ascii")).hexdigest()

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
-import cv2
-
 from onlooker.core.errors import BadValue, NotFound
 from onlooker.core.records import Prediction
 from onlooker.home.home import Home
@@ -30,6 +28,7 @@ from onlooker.vision.types import (
     Refusal,
     Sighting,
     Vector,
+    encode_jpeg,
     encode_png,
 )
 
@@ -39,8 +38,6 @@ WINDOW = 10.0
 """Seconds over which a speed is measured."""
 FRAMES = 600
 """Frames of a camera that a speed is measured over at most."""
-JPEG_QUALITY = 80
-"""Of 100."""
 CERTAIN = 0.5
 """From this confidence on, the page shows a name without a question mark."""
 
@@ -168,8 +165,8 @@ class LiveRecognizer:
         """Name every face in a frame of a camera, and learn from those that were good enough."""
         before = self._home.sequence
         found, *seconds = self._recognizer.recognize(frame)
-        if self._known_at == before:  # every event since then has learned one example
-            learned = self._known.learned + self._home.sequence - before
+        if self._known_at == before:  # every face that has a vertex was learned as one example
+            learned = self._known.learned + sum(each.vertex is not None for each in found)
             self._known, self._known_at = self._known._replace(learned=learned), self._home.sequence
         for each in found:
             small = each.face.thumbnail()
@@ -203,7 +200,7 @@ class LiveRecognizer:
         done for every frame.
         """
         if self._known_at != self._home.sequence:
-            vertices = self._home.vertices()
+            vertices = self._home.vertices(vectors=False)
             labeled = sum(name is not None for name in vertices.names)
             said = sum(map(len, vertices.negatives.values()))  # who a face is not is not learned
             self._known = KnownCounts(labeled, int(vertices.multiplicities.sum()) - labeled - said)
@@ -343,11 +340,6 @@ class LatestViews:
             self._newest.clear()
 
 
-def encode_jpeg(pixels: Pixels) -> bytes:
-    """A picture as the bytes of a JPEG file."""
-    return cv2.imencode(".jpg", pixels, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])[1].tobytes()
-
-
 # ---- counts and speeds
 
 
@@ -357,14 +349,6 @@ class _LatestFrames:
 
     times: deque[float] = field(default_factory=lambda: deque(maxlen=FRAMES))
     seconds: deque[tuple[float, ...]] = field(default_factory=lambda: deque(maxlen=FRAMES))
-
-
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """Of one camera in the last ten seconds: frames per second, and seconds per frame by stage."""
-
-    fps: float
-    seconds: dict[str, float]
 
 
 class FrameStats:
@@ -396,19 +380,18 @@ class FrameStats:
         with self._lock:
             return dict(self.counts), dict(self.seconds)
 
-    def speed(self, camera: str) -> Speed:
-        """Frames per second and seconds per frame of one camera."""
+    def stage_seconds(self, camera: str) -> dict[str, float]:
+        """Mean seconds per frame of one camera, by stage, over the last ten seconds."""
         with self._lock:
             latest, now = self._latest.get(camera, _LatestFrames()), self._clock()
             while latest.times and latest.times[0] < now - WINDOW:
                 latest.times.popleft()
                 latest.seconds.popleft()
             rows = list(latest.seconds)
-            span = max(now - latest.times[0], 1.0) if rows else WINDOW
         stages = (*StageSeconds._fields, "whole")
         columns = zip(*rows, strict=True) if rows else [[0.0]] * len(stages)
         means = [sum(column) / max(1, len(rows)) for column in columns]
-        return Speed(len(rows) / span, dict(zip(stages, means, strict=True)))
+        return dict(zip(stages, means, strict=True))
 
     def camera_removed(self, camera: str) -> None:
         """Drop the numbers of a camera."""

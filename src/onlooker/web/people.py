@@ -4,44 +4,50 @@ Each change returns the event to undo to if it was a mistake: the newest one bef
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Literal, NamedTuple
+from dataclasses import asdict
+from typing import Any, Literal
 
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from onlooker.core.errors import BadValue, NotFound, OnlookerError
-from onlooker.home.home import Home
-from onlooker.home.people import merge, rename
+from onlooker.home.home import FaceToTeach, Home
+from onlooker.home.people import VertexOwner, counts_of, merge, rename, vertex_owners
 from onlooker.home.retention import ForgetReceipt
-from onlooker.strangers.book import StrangerBook
+from onlooker.strangers.book import SamePerson, StrangerBook
 from onlooker.strangers.cards import Card
 from onlooker.strangers.correction import group_of
 from onlooker.vision.types import MeasuredFace
 from onlooker.web.frames import LatestViews, LiveRecognizer, RecentFace
+from onlooker.web.photos import PhotoFaces
 from onlooker.web.schemas import (
     AnswerTaken,
     ChangedPerson,
     DroppedVertices,
     FaceGroup,
     FaceRow,
+    ForgetPreview,
+    JoinedStrangers,
     NamedStranger,
     PersonRow,
+    StrangerRow,
     TaughtFace,
+    TaughtFaces,
+    UndoPreviewRow,
 )
+
+TABLE_SECONDS = 0.5
+"""How old the list of people may be, as far as nobody but a camera has changed it."""
+READERS_SHARE = 10
+"""A list that took a second to make is used for ten: cameras need the home, too."""
+_ROWS = TypeAdapter(list[PersonRow])
 
 
 class NothingLearned(OnlookerError):
     """No vertex stands for this face, so there is nothing to correct."""
-
-
-class VertexOwner(NamedTuple):
-    """One vertex: whose face it is, whether a person said so, how many examples it stands for."""
-
-    vertex: int
-    name: str | None
-    labeled: bool
-    examples: int
 
 
 def id_of(name: str) -> str:
@@ -58,13 +64,19 @@ class People:
 
     Whose face each vertex is takes a solution of the whole graph, so it is cached until the next
     event. After every change the recognizer drops the names it remembers; after somebody was
-    forgotten the views, which show names too, are cleared.
+    forgotten the views, which show names too, and the faces of uploaded photos are cleared.
     """
 
-    def __init__(self, recognizer: LiveRecognizer, views: LatestViews) -> None:
-        self._recognizer, self._views = recognizer, views
-        self._owners: dict[int, str | None] = {}
+    def __init__(self, recognizer: LiveRecognizer, views: LatestViews, photos: PhotoFaces) -> None:
+        self._recognizer, self._views, self._photos = recognizer, views, photos
+        self._owners: list[VertexOwner] = []
         self._owners_at = -1
+        self._rows: dict[str, PersonRow] = {}
+        self._rows_at = -1
+        self._names: tuple[str, ...] = ()
+        self._ids: dict[str, str] = {}
+        self._json: bytes | None = None
+        self._json_until = 0.0
         self.book: StrangerBook | None = None
         """The strangers; None until the home is open."""
 
@@ -72,34 +84,42 @@ class People:
 
     def listed(self, home: Home) -> list[PersonRow]:
         """Everybody with a name, in the order they were first named."""
-        faces = list(self._known_faces(home, set()))
-        people = []
-        for name in home.learner.names:
-            own = [face for face in faces if face.name == name]
-            labeled = sum(face.kind == "labeled" for face in own)
-            person = PersonRow(
-                id=id_of(name),
-                name=name,
-                labeled=labeled,
-                learned=len(own) - labeled,
-                examples=sum(face.examples for face in own),
-            )
-            people.append(person)
-        return people
+        return list(self._table(home).values())
+
+    def table(self, home: Home) -> bytes:
+        """The same as JSON."""
+        if (recent := self.recent_table) is not None:
+            return recent  # of many that wait for it, the first makes it for all
+        begun = time.monotonic()
+        self._json = json = _ROWS.dump_json(self.listed(home))
+        now = time.monotonic()
+        self._json_until = now + max(TABLE_SECONDS, READERS_SHARE * (now - begun))
+        return json
+
+    @property
+    def recent_table(self) -> bytes | None:
+        """The list as JSON, if it was made a moment ago and nobody changed it since.
+
+        It may be read in any thread: many readers do not keep the home from its cameras.
+        """
+        return self._json if time.monotonic() < self._json_until else None
 
     def person(self, home: Home, name: str) -> PersonRow:
         """The person with this name."""
-        for person in self.listed(home):
-            if person.name == name:
-                return person
-        raise NotFound(f"nobody is called {name!r}")
+        try:
+            return self._table(home)[name]
+        except KeyError:
+            raise NotFound(f"nobody is called {name!r}") from None
 
     def name(self, home: Home, person: str) -> str:
         """The name behind an id."""
-        for name in home.learner.names:
-            if id_of(name) == person:
-                return name
-        raise NotFound("there is nobody with this id; the list of people has the ids")
+        names = home.learner.names
+        if names != self._names:
+            self._names, self._ids = names, {id_of(name): name for name in names}
+        try:
+            return self._ids[person]
+        except KeyError:
+            raise NotFound("there is nobody with this id; the list of people has the ids") from None
 
     def faces(self, home: Home, person: str) -> list[FaceRow]:
         """The faces of a person, labeled ones first."""
@@ -108,24 +128,14 @@ class People:
         return sorted((face for face in faces if face.name == name), key=lambda face: face.kind)
 
     def vertex_owners(self, home: Home) -> list[VertexOwner]:
-        """Of every vertex, whose face it is: as labeled, or as it would be recognized now."""
+        """Of every vertex, whose face it is; solved for once after each event."""
         if self._owners_at != home.sequence:
-            self._owners, self._owners_at = home.learner.owners(), home.sequence
-        known = home.vertices()
-        ids, counts = known.ids.tolist(), known.multiplicities.tolist()
-        return [
-            VertexOwner(vertex, name or self._owners.get(vertex), name is not None, count)
-            for vertex, name, count in zip(ids, known.names, counts, strict=True)
-        ]
+            self._owners, self._owners_at = vertex_owners(home.learner), home.sequence
+        return self._owners
 
     def vector(self, home: Home, vertex: int) -> NDArray[Any]:
         """The feature vector of a vertex."""
-        known = home.vertices()
-        places = (known.ids == vertex).nonzero()[0]
-        if not len(places):
-            raise NotFound(f"there is no vertex {vertex} any more; it was merged or dropped")
-        vector: NDArray[Any] = known.vectors[places[0]]
-        return vector
+        return home.learner.vector(vertex)
 
     # ---- changes to people
 
@@ -147,18 +157,52 @@ class People:
         return ChangedPerson(**dict(self.person(home, name)), undo=undo)
 
     def forget(self, home: Home, person: str) -> ForgetReceipt:
-        """Delete a person and everything stored about them. This cannot be undone."""
-        name = self.name(home, person)
+        """Delete a person and everything stored about them. This cannot be undone.
+
+        Also somebody who is not known any more, because that was undone or taken back.
+        """
+        once_known = (name for name in home.album.persons.names() if id_of(name) == person)
+        name = next(once_known, None) or self.name(home, person)
         try:
             return self._open_book.forget(name)
         finally:
+            self._json = None
             if name not in home.learner.names:
                 self._recognizer.corrected(name)
                 self._views.clear()
+                self._photos.clear()
+
+    def forget_preview(self, home: Home, person: str) -> ForgetPreview:
+        """What forgetting a person would delete, and who stays."""
+        name = self.name(home, person)
+        row, pictured = self.person(home, name), set(home.album.vertices())
+        cards = self._open_book.cards_like(name)
+        unnamed = home.unnamed_sightings_of(name) | home.album.of_cards(cards)
+        return ForgetPreview(
+            labeled=row.labeled,
+            unlabeled=row.learned,
+            pictures=sum(face.picture for face in self.faces(home, person)),
+            strangers=len(cards),
+            sightings=home.album.count(name) + len(unnamed),
+            people_left=len(home.learner.names) - 1,
+            pictures_left=len(pictured) - sum(face.picture for face in self.faces(home, person)),
+        )
+
+    def undo_preview(self, home: Home, to: int) -> UndoPreviewRow:
+        """What an undo would take back, of people and of strangers."""
+        back, strangers = home.undo_preview(to), self._open_book.undo_preview(to)
+        return UndoPreviewRow(
+            **asdict(back),
+            cards_back=list(strangers.cards),
+            answers=strangers.answers,
+            strangers_back=strangers.faces,
+            complete=strangers.complete,
+        )
 
     def undo(self, home: Home, to: int) -> None:
         """Return to what was known after an event; strangers named since then come back too."""
         home.undo(to=to)
+        self._json = None
         self._open_book.undone(to)
         self._recognizer.corrected()
 
@@ -172,6 +216,14 @@ class People:
         vertex = _teach(home, face.vector, name, face.png())
         return self._taught(home, vertex, name, before)
 
+    def teach_all(self, home: Home, faces: Sequence[FaceToTeach]) -> TaughtFaces:
+        """Learn labeled faces, all or none, in one change."""
+        before = home.sequence
+        taught = home.teach_all(faces)
+        undo = self._undo_event(home, before)
+        people = [self.person(home, name) for name in taught]
+        return TaughtFaces(people=people, taught=sum(taught.values()), undo=undo)
+
     def label(self, home: Home, vertex: int, name: str) -> TaughtFace:
         """Give a vertex a name."""
         before = home.sequence
@@ -181,7 +233,8 @@ class People:
     def group(self, home: Home, vertex: int) -> FaceGroup:
         """What "wrong" with the whole group would delete, as far as it has the same name."""
         vertices = group_of(home.learner, vertex)
-        return FaceGroup(name=home.learner.owners()[vertex], vertices=vertices)
+        owners = {owner.vertex: owner.name for owner in self.vertex_owners(home)}
+        return FaceGroup(name=owners[vertex], vertices=vertices)
 
     def group_seen(self, home: Home, face: RecentFace) -> FaceGroup:
         """The same of a face of the live view; nobody's group is empty."""
@@ -193,16 +246,21 @@ class People:
         """Delete a vertex and all that was learned only through it; they become strangers."""
         before = home.sequence
         try:
-            dropped = self._open_book.wrong(vertex, whole_group=whole_group).vertices
+            found = self._open_book.wrong(vertex, whole_group=whole_group)
         finally:
             undo = self._undo_event(home, before)
-        return DroppedVertices(dropped=list(dropped), undo=undo)
+        return DroppedVertices(
+            dropped=list(found.vertices),
+            taken_out=found.taken_out,
+            complete=found.complete,
+            undo=undo,
+        )
 
     def exclude(self, home: Home, vector: NDArray[Any], name: str) -> AnswerTaken:
-        """Say that a face is not this person, whoever else it may be."""
+        """Say that a face is not this person, whoever else, and the stranger whose it may be."""
         before = home.sequence
-        home.teach(vector, not_name=name)
-        return AnswerTaken(faces=1, undo=self._undo_event(home, before))
+        faces = self._open_book.exclude_face(vector, name)
+        return AnswerTaken(faces=faces, undo=self._undo_event(home, before))
 
     def nobody(self, home: Home, vector: NDArray[Any], card: int | None = None) -> AnswerTaken:
         """Say that a face is nobody whom people want to know; its stranger's card is hidden."""
@@ -216,7 +274,7 @@ class People:
         vertex = _teach(home, vector_of(face), name, face.png())
         if face.card is not None:
             with suppress(NotFound):  # named, expired or merged into another card by now
-                self._open_book.remove_named(face.card, before)
+                self._open_book.remove_named(face.card, name, before)
         return self._taught(home, vertex, name, before)
 
     def wrong_seen(
@@ -250,9 +308,32 @@ class People:
         undo = self._undo_event(home, before)
         return NamedStranger(person=self.person(home, name), taught=taught, undo=undo)
 
-    def questions(self) -> list[Card]:
-        """The strangers to ask about, the best question first."""
-        return self._open_book.questions()
+    def name_strangers(self, home: Home, numbers: Sequence[int], name: str) -> NamedStranger:
+        """Name several strangers who are one person."""
+        before = home.sequence
+        taught = self._open_book.name_all(numbers, name)
+        undo = self._undo_event(home, before)
+        return NamedStranger(person=self.person(home, name), taught=taught, undo=undo)
+
+    def join_strangers(self, home: Home, numbers: Sequence[int]) -> JoinedStrangers:
+        """Make one card of several."""
+        before = home.sequence
+        card = self.stranger(self._open_book.join(numbers))
+        return JoinedStrangers(card=StrangerRow.of(card), undo=self._undo_event(home, before))
+
+    def ignore_strangers(self, home: Home, numbers: Sequence[int]) -> AnswerTaken:
+        """Hide several strangers."""
+        before = home.sequence
+        faces = self._open_book.ignore_all(numbers)
+        return AnswerTaken(faces=faces, undo=self._undo_event(home, before))
+
+    def same_person(self) -> list[SamePerson]:
+        """Whom the cards may be the same person as."""
+        return self._open_book.same_person()
+
+    def questions_later(self) -> Callable[[], list[Card]]:
+        """What gives the strangers to ask about, the best question first, in any thread."""
+        return self._open_book.questions_later()
 
     def exclude_stranger(self, home: Home, number: int, name: str) -> AnswerTaken:
         """Say that a stranger is not this person: the faces on the card are taught so."""
@@ -289,6 +370,14 @@ class People:
 
     # ---- private
 
+    def _table(self, home: Home) -> dict[str, PersonRow]:
+        """Everybody by name, counted once for each event."""
+        if self._rows_at != home.sequence:
+            counts = counts_of(home.learner.names, self.vertex_owners(home))
+            self._rows = {one.name: PersonRow(id=id_of(one.name), **asdict(one)) for one in counts}
+            self._rows_at = home.sequence
+        return self._rows
+
     @property
     def _open_book(self) -> StrangerBook:
         if self.book is None:
@@ -312,6 +401,7 @@ class People:
         """The event to undo to after a change; None if nothing changed."""
         if home.sequence == before:
             return None
+        self._json = None
         self._recognizer.corrected()
         return before
 
@@ -325,9 +415,9 @@ def vector_of(face: RecentFace) -> NDArray[Any]:
 
 def _current_vertex(home: Home, vertex: int, vector: NDArray[Any]) -> int:
     """The vertex itself, or, if it was merged since, the one that is nearest to the face now."""
-    known = home.vertices()
-    if vertex in known.ids:
+    if vertex in home.vertices(vectors=False).ids:
         return vertex
+    known = home.vertices()
     similarity = home.learner.kernel.similarity(vector, known.vectors)
     if not similarity.any():
         raise NothingLearned("what was learned from this face is gone already")

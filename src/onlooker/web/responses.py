@@ -1,7 +1,5 @@
 """What routes answer: errors with the same status codes everywhere, and CSV files."""
 
-import csv
-import io
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
@@ -13,6 +11,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 
 from onlooker.core.errors import BadValue, LabelConflict, NotFound, OnlookerError
+from onlooker.home.transfer import csv_text
 from onlooker.video.addresses import SourceError
 from onlooker.video.image_files import PictureError
 from onlooker.web.auth import Refused
@@ -46,7 +45,6 @@ DESCRIPTIONS = {
 
 CSV_CHUNK = 500
 """Rows that are read at a time: the home thread is not blocked for longer."""
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 _Row = TypeVar("_Row")
 ReadRows = Callable[[_Row | None, int], Awaitable[Sequence[_Row]]]
@@ -56,13 +54,20 @@ ReadRows = Callable[[_Row | None, int], Awaitable[Sequence[_Row]]]
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The errors of a route for the OpenAPI description; those of the guard are always added."""
     every = sorted({400, 401, 403, 413, 429, 503, *statuses})
-    return {status: {"model": Problem, "description": DESCRIPTIONS[status]} for status in every}
+    # One status brings the model; the others name it, because FastAPI would build it anew for each.
+    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {
+        status: {"description": DESCRIPTIONS[status]}
+        | ({"model": Problem} if status == every[0] else {"content": content})
+        for status in every
+    }
 
 
-def png_or(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def png_or(*statuses: int, jpeg: bool = False) -> dict[int | str, dict[str, Any]]:
     """The same for a route that returns a picture."""
     file = {"schema": {"type": "string", "format": "binary"}}
-    picture = {"description": "The face.", "content": {"image/png": file}}
+    kinds = ("image/png", "image/jpeg") if jpeg else ("image/png",)
+    picture = {"description": "The face.", "content": dict.fromkeys(kinds, file)}
     return {**problems(*statuses), 200: picture}
 
 
@@ -111,15 +116,6 @@ async def _disconnected(request: Request, error: Exception) -> JSONResponse:
     return _problem(422, "the body ended before it was complete")
 
 
-def safe_cell(cell: object) -> object:
-    """Text that a spreadsheet would run as a formula gets an apostrophe; numbers are unchanged.
-
-    >>> safe_cell("=HYPERLINK(1)"), safe_cell(-1.5)
-    ("'=HYPERLINK(1)", -1.5)
-    """
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) else cell
-
-
 def csv_response(
     file_name: str,
     header: Sequence[str],
@@ -141,18 +137,12 @@ async def _csv_chunks(
     cells: Callable[[_Row], Sequence[Any]],
     limit: int | None,
 ) -> AsyncIterator[str]:
-    yield _csv_text([header])
+    yield csv_text([header])
     last, remaining = None, limit
     while remaining is None or remaining > 0:
         wanted = CSV_CHUNK if remaining is None else min(CSV_CHUNK, remaining)
         rows = await read_rows(last, wanted)
         if not rows:
             return
-        yield _csv_text([cells(row) for row in rows])
+        yield csv_text([cells(row) for row in rows])
         last, remaining = rows[-1], None if remaining is None else remaining - len(rows)
-
-
-def _csv_text(rows: Sequence[Sequence[Any]]) -> str:
-    text = io.StringIO()
-    csv.writer(text).writerows([safe_cell(cell) for cell in row] for row in rows)
-    return text.getvalue()

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from onlooker.core.records import Ending, Explanation, Prediction
 from onlooker.strangers.cards import Card
+from onlooker.video.decoding import CameraState
 from onlooker.vision.types import FaceBox, Refusal
 from onlooker.web.frames import prediction_fields
 
@@ -65,9 +66,8 @@ class MergeRequest(Schema):
 
 
 class ReceiptRow(Schema):
-    """Who was forgotten, and how much was deleted from the disk."""
+    """How much was deleted from the disk, without the name."""
 
-    name: str
     labeled: int
     unlabeled: int
     multiplicity: int
@@ -77,6 +77,21 @@ class ReceiptRow(Schema):
     events: int
     snapshots: int
     strangers: int
+
+
+class ForgetPreview(Schema):
+    """How much forgetting a person would delete, and how much of others stays.
+
+    strangers: cards of faces that would be given the name. people_left, pictures_left: of others.
+    """
+
+    labeled: int
+    unlabeled: int
+    pictures: int
+    strangers: int
+    sightings: int
+    people_left: int
+    pictures_left: int
 
 
 class FaceRow(Schema):
@@ -155,6 +170,39 @@ class NamedStranger(Schema):
     undo: int | None
 
 
+class StrangerCards(Schema):
+    """Several strangers, by the numbers of their cards."""
+
+    cards: Annotated[list[Number], Field(min_length=1, max_length=100)]
+
+
+class StrangersName(StrangerCards, NewName):
+    """The name of somebody who has several cards."""
+
+
+class JoinedStrangers(Schema):
+    """The card that has all of them now, and the event to undo to."""
+
+    card: StrangerRow
+    undo: int | None
+
+
+class SamePersonRow(Schema):
+    """A card that may be the same person as another card or, where it has a name, somebody known.
+
+    gap: between their most alike faces, where 1 is the distance up to which faces are linked. face,
+    and other_face or vertex, are those two.
+    """
+
+    card: int
+    other: int | None
+    name: str | None
+    gap: float
+    face: str | None
+    other_face: str | None
+    vertex: int | None
+
+
 class NotThisName(Schema):
     """Whom a face or a stranger is not; a person whose name is known."""
 
@@ -182,9 +230,15 @@ class FaceGroup(Schema):
 
 
 class DroppedVertices(Schema):
-    """The vertices that were deleted, and the event to undo to."""
+    """The vertices that were deleted, and the event to undo to.
+
+    taken_out: examples of the group that had been merged into faces that stay, and are not there
+    now. complete: whether history reaches back to when the group began; if not, some may be there.
+    """
 
     dropped: list[int]
+    taken_out: int
+    complete: bool
     undo: int | None
 
 
@@ -225,6 +279,46 @@ class PredictionRow(Schema):
     ) -> "PredictionRow":
         """From the learner's prediction, or the refusal of the face."""
         return cls.model_validate(prediction_fields(box, answer, refusal))
+
+
+class PhotoFace(PredictionRow):
+    """A face of a photo that nothing was learned from yet: its key, and who it would be."""
+
+    face: FaceKey
+
+
+class FoundPhoto(Schema):
+    """The faces of an uploaded photo, the largest first, and its size once it is upright."""
+
+    width: int
+    height: int
+    faces: list[PhotoFace]
+
+
+class PhotoKeys(Schema):
+    """Faces of uploaded photos."""
+
+    faces: Annotated[list[FaceKey], Field(min_length=1, max_length=300)]
+
+
+class PhotoName(NewName):
+    """Who a face of a photo is."""
+
+    face: FaceKey
+
+
+class PhotoNames(Schema):
+    """Who the chosen faces are; the others are left out."""
+
+    faces: Annotated[list[PhotoName], Field(min_length=1, max_length=300)]
+
+
+class TaughtFaces(Schema):
+    """Whose faces were taught, how many that were not known yet, and the event to undo to."""
+
+    people: list[PersonRow]
+    taught: int
+    undo: int | None
 
 
 class ChainLink(Schema):
@@ -335,6 +429,19 @@ class ExplainedFace(Schema):
     why: ExplanationRow | None
 
 
+class AlarmFaces(Schema):
+    """What an alarm says: whose name it is about, and the faces that caused it."""
+
+    kind: str
+    name: str
+    words: str
+    vertices: list[int]
+    bridge: int | None
+    """The face that most of the walks from these to a labeled face pass."""
+    pictures: list[int]
+    """Those of the faces that have a picture."""
+
+
 class EventRow(Schema):
     """One event of the home's event log, with its changes as stored there."""
 
@@ -344,6 +451,8 @@ class EventRow(Schema):
     frame: int | None
     kind: str
     changes: list[list[Any]]
+    alarm: AlarmFaces | None = None
+    """Of an event of this kind."""
 
 
 class SightingHistory(Schema):
@@ -355,7 +464,10 @@ class SightingHistory(Schema):
 
 
 class SightingRow(Schema):
-    """One sighting of a person; numbers increase with time."""
+    """One sighting of a person, or of a stranger by the number of the card.
+
+    Numbers increase with time. picture: whether there is one.
+    """
 
     number: int
     time: float
@@ -363,6 +475,37 @@ class SightingRow(Schema):
     frame: int
     name: str | None
     vertex: int | None
+    card: int | None
+    picture: bool
+
+
+class SeenBeforeRow(Schema):
+    """Somebody who looks like a face: how similar the most similar sighting is, from 0 to 1.
+
+    count: how many sightings are similar enough to be linked, and how many of them at each camera.
+    name and card are null where nobody is known and no cards are made.
+    """
+
+    name: str | None
+    card: int | None
+    similarity: float
+    count: int
+    cameras: dict[str, int]
+    first: SightingRow
+    last: SightingRow
+    best: SightingRow
+
+
+class FaceHistory(Schema):
+    """Whether a face was here before; the most similar first, whom the learner names before all.
+
+    faces: all faces of the picture, from the left. face: the one in question, counted from 1; null
+    where there are several and none was chosen: then nobody was looked for.
+    """
+
+    faces: list[BoxRow]
+    face: int | None
+    seen: list[SeenBeforeRow]
 
 
 class KnowledgeSummary(Schema):
@@ -382,6 +525,34 @@ class UndoRequest(Schema):
     """The event to undo to."""
 
     to: Number
+
+
+class UndoPreviewRow(Schema):
+    """What an undo to an event would take back and bring back; nothing was changed.
+
+    events: how many came since, all of which are taken back. people: who would have no name any
+    more. renamed: names that would be changed back, and to what. labels: labeled faces, by name.
+    learned: faces that were learned by watching. excluded: statements of who a face is not.
+    cards_back: strangers who would have a card again; answers: cards of which people said something
+    that would be taken back; strangers_back: faces that would be somebody's again. complete:
+    whether all that was done to strangers since is remembered; if not, some cards stay away.
+    """
+
+    to: int
+    events: int
+    people: list[str]
+    people_back: list[str]
+    renamed: dict[str, str]
+    labels: dict[str, int]
+    labels_back: dict[str, int]
+    learned: int
+    learned_back: int
+    excluded: int
+    excluded_back: int
+    cards_back: list[int]
+    answers: int
+    strangers_back: int
+    complete: bool
 
 
 class NewestEvent(Schema):
@@ -407,11 +578,17 @@ class MeanSeconds(Schema):
 
 
 class CameraHealth(Schema):
-    """The speed of a camera over the last ten seconds, and how many frames it lost."""
+    """The state of a camera, its speed over the last seconds, and how many frames it lost.
+
+    since: when it came into this state; last_frame: when the newest frame arrived, null if none
+    ever did; both in seconds since 1970. problem: of one that is failing, the last error.
+    """
 
     name: str
-    state: Literal["starting", "watching", "lost", "ended", "failed"]
+    state: CameraState
+    since: float
     problem: str | None
+    last_frame: float | None
     fps: float
     seconds: MeanSeconds
     frames: int
@@ -434,8 +611,15 @@ class RetentionRow(Schema):
     undo_days: float
 
 
+class Alive(Schema):
+    """That the service runs."""
+
+    status: Literal["ok"]
+
+
 class HealthReport(Schema):
-    """The state of the service; degraded: it runs, but cannot learn, or has problems.
+    """The state of the service; degraded: it runs, but cannot learn, has problems, or a camera is
+    failing.
 
     trust_radius: how far from a labeled face a name is carried; null: as far as a walk leads.
     """
@@ -474,6 +658,131 @@ class MapVertex(Schema):
     labeled: bool
     examples: int
     picture: bool
+
+
+class FacePairRow(Schema):
+    """A face of the first person of a pair and one of the second, and how far apart they are."""
+
+    distance: float
+    first: int
+    second: int
+
+
+class DoubtfulFaceRow(Schema):
+    """A learned face of which it helps to say that it is not somebody: so many walks end there."""
+
+    vertex: int
+    name: str
+    not_name: str
+    share: float
+
+
+class PeoplePairRow(Schema):
+    """Two people: their nearest faces, and the nearest of which one is labeled.
+
+    alike: why they are too alike; labeled faces are linked, any faces are, or a face is within the
+    trust radius of a label.
+    """
+
+    first: str
+    second: str
+    nearest: FacePairRow
+    near_label: FacePairRow
+    alike: Literal["labels", "faces", "radius"] | None
+    doubt: DoubtfulFaceRow | None
+
+
+class PersonSpreadRow(Schema):
+    """How far the learned faces of a person are from the nearest labeled one.
+
+    widest: between two labeled faces.
+    """
+
+    name: str
+    labeled: int
+    widest: float | None
+    learned: list[float]
+
+
+class SeparationRow(Schema):
+    """How well people are told apart: everybody, and all pairs, the nearest first.
+
+    reach: faces nearer than this are linked. proposed: a trust radius that ends before anybody
+    else's face; linked people do not bound it.
+    """
+
+    people: list[PersonSpreadRow]
+    pairs: list[PeoplePairRow]
+    reach: float
+    trust_radius: float | None
+    proposed: float | None
+
+
+class FarFaceRow(Schema):
+    """A learned face far from every label of its name, and the chain that it hangs on."""
+
+    vertex: int
+    distance: float
+    hops: int | None
+    weakest_link: ChainStep | None
+
+
+class PersonAuditRow(Schema):
+    """What is known of one person; the empty name is nobody.
+
+    hidden_labels: the names that labeled faces get when their own label is hidden. hidden_person:
+    those that all examples get when the whole person is.
+    """
+
+    id: str
+    name: str
+    labeled: int
+    learned: int
+    examples: int
+    farthest: list[FarFaceRow]
+    hidden_labels: dict[str, int]
+    hidden_person: dict[str, int]
+    most_alike: str | None
+    gap: float | None
+
+
+class NamedTwiceRow(Schema):
+    """Two faces of one frame that had one name, by the stored faces that they were near to."""
+
+    name: str
+    time: float
+    camera: str | None
+    frame: int | None
+    surer: int
+    other: int
+
+
+class AuditRow(Schema):
+    """An audit of the home as it was after an event.
+
+    contamination: the estimated share of named faces that are somebody else's; null: it cannot be
+    said, because there is one person only. refused: how many faces of strangers got no name.
+    """
+
+    sequence: int
+    refused: int
+    named_unknown: float
+    contamination: float | None
+    people: list[PersonAuditRow]
+    twice: list[NamedTwiceRow]
+    pictured: list[int]
+
+
+class AuditReport(Schema):
+    """The newest audit that is finished, if there is one, and how far the next one is.
+
+    newest: the newest event of the home. people: how many are done, of how many; null: none runs.
+    """
+
+    newest: int
+    done: int | None
+    of: int | None
+    audit: AuditRow | None
 
 
 class GraphMap(Schema):

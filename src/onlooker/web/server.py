@@ -1,17 +1,39 @@
-"""The HTTP server: one process, one socket, no access log; and the memory setting it needs."""
+"""The HTTP server: one process, one socket, no access log; and the memory setting it needs.
 
+Connections are bounded in number and in time. Whoever is not signed in can neither hold one for
+long nor take the place of somebody who is: when there are too many, the oldest without a signed-in
+request is closed, whatever its address, because attackers and owner may share one. Nothing is
+logged of what is closed or refused: a log that strangers can fill is one more thing to attack.
+"""
+
+import asyncio
 import ctypes
 import os
 import socket
+import ssl
 import sys
+import time
 from collections.abc import Callable
+from functools import partial
 from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
 
+import h11
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from onlooker.core.errors import OnlookerError
+from onlooker.web.auth import SIGNED_IN
 
+MAX_CONNECTIONS = 256
+HEAD_SECONDS = 15.0
+"""From the start of a connection, or the last answer, to the end of the next request's head."""
+REQUEST_SECONDS = 60.0
+"""For the body of a request, and for the whole of one that is not signed in."""
+TLS_SECONDS = 10.0
+"""For the handshake that begins an encrypted connection."""
 MAX_MESSAGE = 4 << 20
 """Bytes of one WebSocket message."""
 MAX_ARENAS = 2
@@ -21,38 +43,132 @@ _M_ARENA_MAX = -8
 
 
 class CannotListen(OnlookerError):
-    """An address that cannot be listened on."""
+    """An address that cannot be listened on, or a certificate that cannot be used."""
+
+
+class Connection(H11Protocol):
+    """One connection: closed when it takes too long, or when a newer one needs its place."""
+
+    def __init__(self, server: "Server") -> None:
+        super().__init__(server.config, server.server_state, server.lifespan.state)
+        self._server = server
+        self.opened = self._phase_began = time.monotonic()
+        self._was_signed_in = False
+
+    def connection_made(self, transport: Any) -> None:
+        """Another makes room for it, if there are too many."""
+        super().connection_made(transport)
+        self._server.make_room()
+
+    def data_received(self, data: bytes) -> None:
+        """Note when the head of a request is complete."""
+        waiting = self.conn.their_state is h11.IDLE
+        super().data_received(data)
+        if waiting and self.conn.their_state is not h11.IDLE:
+            self._phase_began = time.monotonic()
+
+    def on_response_complete(self) -> None:
+        """Note when an answer is complete."""
+        self._was_signed_in, self._phase_began = self.is_signed_in, time.monotonic()
+        super().on_response_complete()
+
+    @property
+    def is_signed_in(self) -> bool:
+        """Whether the guard has permitted a request of somebody who is signed in."""
+        scope: Any = self.scope  # None before the first request, and after a malformed one
+        return self._was_signed_in or bool(scope and scope["state"].get(SIGNED_IN))
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether the client takes too long to send its request, or to read a refusal."""
+        if self.conn.their_state is h11.IDLE:
+            return now - self._phase_began > HEAD_SECONDS
+        complete = self.conn.their_state is not h11.SEND_BODY
+        return now - self._phase_began > REQUEST_SECONDS and not (complete and self.is_signed_in)
+
+    def abort(self) -> None:
+        """Close it at once, without waiting for the client to read."""
+        self.connections.discard(self)
+        self.transport.abort()
 
 
 class Server(uvicorn.Server):
-    """Serves until a signal arrives.
+    """Serves until a signal arrives, with TLS if there is a certificate.
 
     before_shutdown ends the streams: uvicorn waits for open responses, and those never end alone.
     """
 
-    def __init__(self, app: FastAPI, *, before_shutdown: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        app: FastAPI,
+        *,
+        before_shutdown: Callable[[], object],
+        certificate: Path | None = None,
+        key: Path | None = None,
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 access_log=False,
-                log_level="warning",
-                proxy_headers=False,  # any client could claim to be local with such a header
+                log_config=None,  # into the log of the command
+                log_level="error",  # warnings are about requests, of which anybody may send many
+                proxy_headers=False,  # the guard decides what a proxy may say
                 server_header=False,
+                http="h11",
+                ssl_certfile=certificate,
+                ssl_keyfile=key,
                 ws="websockets-sansio",
                 ws_max_size=MAX_MESSAGE,
                 ws_per_message_deflate=False,
                 lifespan="off",
                 timeout_graceful_shutdown=5,
-                timeout_keep_alive=15,
-                limit_concurrency=256,
+                timeout_keep_alive=int(HEAD_SECONDS),
             )
         )
         self._before_shutdown = before_shutdown
+        try:
+            self.config.load()
+        except (OSError, ssl.SSLError, ValueError) as error:
+            raise CannotListen(
+                f"cannot use the certificate {certificate} with the key {key}: {error}"
+            ) from error
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve; a signal that arrives before the event loop runs also ends it properly."""
         with self.capture_signals():
             super().run(sockets)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer; uvicorn itself would wait a minute for the handshake of TLS."""
+        await super().startup([])
+        for listening in sockets or []:
+            self.servers.append(
+                await asyncio.get_running_loop().create_server(
+                    partial(Connection, self),
+                    sock=listening,
+                    ssl=self.config.ssl,
+                    backlog=self.config.backlog,
+                    ssl_handshake_timeout=None if self.config.ssl is None else TLS_SECONDS,
+                )
+            )
+
+    def make_room(self) -> None:
+        """Close the oldest connection that nobody signed in on, if there are too many."""
+        if len(self.server_state.connections) > MAX_CONNECTIONS:
+            waiting = [each for each in self._connections() if not each.is_signed_in]
+            if waiting:
+                min(waiting, key=lambda each: each.opened).abort()
+
+    def _connections(self) -> list[Connection]:
+        return [each for each in self.server_state.connections if isinstance(each, Connection)]
+
+    async def on_tick(self, counter: int) -> bool:
+        """Close what is overdue, once a second."""
+        if counter % 10 == 0:
+            now = time.monotonic()
+            for each in self._connections():
+                if each.is_overdue(now):
+                    each.abort()
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams, then the server."""

@@ -10,14 +10,16 @@ broadcast.
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from pathlib import Path
-from queue import Empty, Full, Queue
+from queue import Empty, Full, PriorityQueue
 from threading import Lock, Thread
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -25,6 +27,9 @@ from onlooker.core.errors import NotFound, OnlookerError
 from onlooker.home.home import Home
 from onlooker.home.retention import Health, RetentionPolicy
 from onlooker.strangers.book import StrangerBook
+from onlooker.video.decoding import ConditionTracker
+from onlooker.video.live import CameraChange, FailureWatch
+from onlooker.video.sources import CameraCondition, FrameCounts
 from onlooker.vision.types import Frame
 from onlooker.web.broadcast import Broadcast
 from onlooker.web.cameras import (
@@ -38,6 +43,7 @@ from onlooker.web.cameras import (
 )
 from onlooker.web.frames import FrameResult, FrameStats, FrameView, LatestViews, LiveRecognizer
 from onlooker.web.people import People
+from onlooker.web.photos import PhotoFaces
 
 QUEUE_SIZE = 256
 """Jobs that may wait; further ones are refused with Busy."""
@@ -46,11 +52,15 @@ CHECK_EVERY = 0.5
 FRAME_TIMEOUT = 5.0
 """Seconds a frame may wait for a place in the queue of the home thread before it is dropped."""
 MAX_BROWSER_CAMERAS = 16
+BROWSER_SILENT = 20.0
+"""Seconds without a frame after which the camera of a browser is not live."""
 RESULTS, EVENTS = "results", "events"
 """Topics: the result of every frame; the number of the newest event."""
 
 _Result = TypeVar("_Result")
 _QueuedJob: TypeAlias = "tuple[Callable[[Home], Any], Future[Any]] | None"
+_Place: TypeAlias = "tuple[float, int, _QueuedJob]"
+"""A job behind its place in the queue; the number settles who of two came first."""
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +80,10 @@ class HomeThread:
     An error of open_home is raised by the constructor. These are called in the thread: on_event
     with the number of the newest event whenever it has changed, on_check with the home about twice
     a second, expire with the home at the start and every expire_every seconds.
+
+    Frames come first: one waits for a single other job at most, however many there are, and each
+    other job for one frame of each camera at most. So many readers do not slow the cameras down,
+    and many cameras do not keep readers out.
     """
 
     def __init__(
@@ -82,7 +96,8 @@ class HomeThread:
         expire_every: float = 600.0,
         queue_size: int = QUEUE_SIZE,
     ) -> None:
-        self._jobs: Queue[_QueuedJob] = Queue(queue_size)
+        self._jobs: PriorityQueue[_Place] = PriorityQueue(queue_size)
+        self._numbers, self._others, self._others_done = count(), count(1), 0
         self._on_event, self._on_check = on_event, on_check
         self._expire, self._expire_every = expire, expire_every
         self._closing, self._lock = False, Lock()
@@ -105,15 +120,17 @@ class HomeThread:
         """Whether jobs are being run."""
         return self._thread.is_alive()
 
-    def submit(self, job: Callable[[Home], _Result], *, timeout: float = 0.0) -> "Future[_Result]":
+    def submit(
+        self, job: Callable[[Home], _Result], *, timeout: float = 0.0, frame: bool = False
+    ) -> "Future[_Result]":
         """Queue a job; Busy if the queue is still full after timeout seconds."""
         future: Future[_Result] = Future()
         with self._lock:
             if self._closing or not self.alive:
                 raise Stopped("the service is closing; start it again to continue")
             if not timeout:
-                return self._put(job, future, None)
-        return self._put(job, future, timeout)
+                return self._put(job, future, None, frame)
+        return self._put(job, future, timeout, frame)
 
     async def call(self, job: Callable[[Home], _Result]) -> _Result:
         """Run a job and wait for its result, without blocking the event loop."""
@@ -124,15 +141,21 @@ class HomeThread:
         with self._lock:
             first, self._closing = not self._closing, True
         if first and self.alive:
-            self._jobs.put(None)
+            self._jobs.put((math.inf, next(self._numbers), None))
         self._thread.join()
         self._refuse_queued_jobs()
 
     def _put(
-        self, job: Callable[[Home], _Result], future: "Future[_Result]", timeout: float | None
+        self,
+        job: Callable[[Home], _Result],
+        future: "Future[_Result]",
+        timeout: float | None,
+        frame: bool,
     ) -> "Future[_Result]":
+        place = self._others_done + 1.5 if frame else next(self._others)
+        queued = place, next(self._numbers), (job, future)
         try:
-            self._jobs.put((job, future), block=timeout is not None, timeout=timeout)
+            self._jobs.put(queued, block=timeout is not None, timeout=timeout)
         except Full:
             raise Busy("too many jobs are waiting; try again in a second") from None
         if not self.alive:  # the thread ended in between
@@ -142,7 +165,7 @@ class HomeThread:
     def _refuse_queued_jobs(self) -> None:
         while True:
             try:
-                queued = self._jobs.get_nowait()
+                _, _, queued = self._jobs.get_nowait()
             except Empty:
                 return
             if queued is not None and queued[1].set_running_or_notify_cancel():
@@ -169,15 +192,17 @@ class HomeThread:
         last_check = last_expire = time.monotonic()
         while True:
             try:
-                queued = self._jobs.get(timeout=CHECK_EVERY)
+                place, _, queued = self._jobs.get(timeout=CHECK_EVERY)
                 if queued is None:
                     return
+                if place == int(place):  # no frame
+                    self._others_done = int(place)
                 before = home.sequence
                 _run_job(home, *queued)
                 if home.sequence != before:
                     self._on_event(home.sequence)
             except Empty:
-                pass
+                home.checkpoint()
             now = time.monotonic()
             if now - last_check >= CHECK_EVERY:
                 last_check, due = now, now - last_expire >= self._expire_every
@@ -186,9 +211,12 @@ class HomeThread:
 
     def _check(self, home: Home, *, expire: bool) -> None:
         """Update the health and delete expired data; an error must not end the thread."""
+        before = home.sequence
         try:
             self.health = home.health()
             self._on_check(home)
+            if home.sequence != before:
+                self._on_event(home.sequence)
             if expire:
                 self._expire(home)
         except Exception as error:
@@ -232,7 +260,8 @@ class Service:
 
     open_home and open_book are called in the home thread, which owns both from then on. The
     cameras that are added while the service runs are stored in the home; `cameras.resume` watches
-    them again. alert_problems lists what is wrong with the alerts.
+    them again. alert_problems lists what is wrong with the alerts. on_camera is called when a
+    camera begins to fail, and when that is over; both are events of the home, too.
     """
 
     def __init__(
@@ -244,15 +273,20 @@ class Service:
         folders: Sequence[Path] = (),
         queue_size: int = QUEUE_SIZE,
         alert_problems: Callable[[], Sequence[str]] = tuple,
+        on_camera: Callable[[CameraChange], object] = lambda change: None,
     ) -> None:
-        self._alert_problems = alert_problems
+        self._alert_problems, self._on_camera = alert_problems, on_camera
+        self._failures = FailureWatch()
         self.recognizer, self.finder = recognizer, recognizer.finder
         self.recent_faces = recognizer.recent
         self.frame_stats, self.views = FrameStats(), LatestViews()
-        self.people, self.broadcast = People(recognizer, self.views), Broadcast()
+        self.photos = PhotoFaces(recognizer.finder.for_photos())
+        self.people = People(recognizer, self.views, self.photos)
+        self.broadcast = Broadcast()
         self.started = time.monotonic()
-        self._browser_cameras: set[str] = set()
+        self._browser_cameras: dict[str, ConditionTracker] = {}
         self._lock = Lock()
+        self._cameras: Cameras | None = None
         self.home_thread = HomeThread(
             lambda: self._opened(open_home, open_book),
             on_event=partial(self.broadcast.publish, EVENTS),
@@ -263,7 +297,7 @@ class Service:
         stored = StoredCameras(
             lambda act: self.home_thread.submit(act, timeout=FRAME_TIMEOUT).result()
         )
-        self.cameras = Cameras(self.recognize, folders, stored)
+        self.cameras = self._cameras = Cameras(self.recognize, folders, stored)
 
     def __enter__(self) -> Self:
         return self
@@ -289,10 +323,15 @@ class Service:
     def recognize(self, frame: Frame) -> FrameResult:
         """Recognize the faces of a frame, learn from them, and publish the result."""
         recognizer, start = self.recognizer, time.perf_counter()
+        browser = self._browser_cameras.get(frame.camera)
+        if browser is not None:
+            browser.arrived()
         result = self.home_thread.submit(
-            lambda home: recognizer.see(frame), timeout=FRAME_TIMEOUT
+            lambda home: recognizer.see(frame), timeout=FRAME_TIMEOUT, frame=True
         ).result()
         self.frame_stats.add(result, time.perf_counter() - start)
+        if browser is not None:
+            browser.handed_out()
         view = FrameView(frame, result)
         self.views.put(view)
         self.broadcast.publish(live(frame.camera), view)
@@ -318,10 +357,15 @@ class Service:
         """The status of each camera; one of a browser is there as long as it sends frames."""
         counts = self.frame_stats.counts
         with self._lock:
-            names = sorted(self._browser_cameras)
+            browsers = sorted(self._browser_cameras.items())
         return self.cameras.statuses + [
-            CameraStatus(name, "a browser", "watching", None, counts[name, "frames"], 0, 0)
-            for name in names
+            CameraStatus.of(
+                name,
+                "a browser",
+                _browser_condition(tracker.now()),
+                FrameCounts(counts[name, "frames"]),
+            )
+            for name, tracker in browsers
         ]
 
     @contextmanager
@@ -333,12 +377,12 @@ class Service:
             full = len(self._browser_cameras) >= MAX_BROWSER_CAMERAS
             if taken or full or name in self._browser_cameras:
                 raise CameraTaken(f"there is a camera called {name!r} already, or too many")
-            self._browser_cameras.add(name)
+            self._browser_cameras[name] = ConditionTracker()
         try:
             yield
         finally:
             with self._lock:
-                self._browser_cameras.discard(name)
+                self._browser_cameras.pop(name, None)
             self._camera_removed(name)
 
     def remove_camera(self, name: str) -> None:
@@ -375,7 +419,22 @@ class Service:
 
     def _update_info(self, home: Home) -> None:
         self.home_info.vertices = len(home.learner)
+        if self._cameras is not None:  # not while the home is being opened
+            conditions = {
+                status.name: CameraCondition(status.state, status.since, status.problem or "")
+                for status in self._cameras.statuses
+            }
+            for change in self._failures.changes(conditions):
+                home.record_camera(change.camera, change.state, change.problem)
+                self._on_camera(change)
 
     def _expire(self, home: Home) -> None:
         home.expire()
         self.people.expire(home.trusted_clock())
+
+
+def _browser_condition(now: CameraCondition) -> CameraCondition:
+    """A film in a browser that has ended, or a tab that sleeps, sends nothing and is not live."""
+    if now.last_frame is None or time.time() - now.last_frame < BROWSER_SILENT:
+        return now
+    return replace(now, state="ended", since=now.last_frame)

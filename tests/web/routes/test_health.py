@@ -2,6 +2,7 @@
 
 import re
 
+from helpers.pointers import ROOT
 from helpers.services import API, photo, scene, teach
 from helpers.waiting import eventually
 from onlooker.vision.types import Frame
@@ -63,3 +64,14 @@ def test_metrics_can_be_read(client, service):
     assert all(SAMPLE.fullmatch(text) for text in samples)
     assert any(text.startswith("onlooker_frames_total{") for text in samples)
     assert any('as="unknown"' in text for text in samples)
+
+
+def test_every_metric_is_documented(client, service):
+    """And nothing is documented that is not there."""
+    with service.browser_camera("laptop"):
+        service.recognize(Frame("laptop", 0, 0.0, scene(1)))
+        text = client.get(f"{API}/metrics").text
+    kinds = dict(re.findall(r"# TYPE (onlooker_\w+) (\w+)", text))
+    page = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    documented = dict(re.findall(r"\| `(onlooker_\w+)(?:\{\w+(?:, \w+)*\})?` \| (\w+) \|", page))
+    assert documented == kinds

@@ -149,3 +149,26 @@ def test_not_ana_and_nobody_of_a_face_that_has_a_name(tmp_path, where):
             assert gone.status_code == 404
         unknown = client.post(f"{API}/{path}/not", json={"name": "zoe"})
         assert (unknown.status_code, "zoe" in unknown.json()["detail"]) == (404, True)
+
+
+def test_several_cards_are_named_joined_or_ignored_at_once(service, client):
+    for person in (1, 2, 3):
+        for number in range(2):
+            service.recognize(Frame("door", number, float(number), scene(person, number)))
+    cards = [row["card"] for row in client.get(f"{API}/strangers").json()]
+    assert len(cards) >= 3
+    for verb, more in (("join", {}), ("ignore", {}), ("name", {"name": "ana"})):
+        answer = client.post(f"{API}/strangers/{verb}", json={"cards": cards[:3], **more})
+        assert answer.status_code == 200, answer.text
+        left = [row["card"] for row in client.get(f"{API}/strangers").json()]
+        assert len(left) == len(cards) - (2 if verb == "join" else 3)
+        undone = client.post(f"{API}/undo", json={"to": answer.json()["undo"]})
+        assert undone.status_code == 200, undone.text
+        again = [row["card"] for row in client.get(f"{API}/strangers").json()]
+        assert sorted(again) == sorted(cards)
+        gone = client.post(f"{API}/strangers/{verb}", json={"cards": [*cards, 999], **more})
+        assert gone.status_code == 404
+    assert client.post(f"{API}/strangers/join", json={"cards": cards[:1]}).status_code == 422
+    for pair in client.get(f"{API}/strangers/same").json():
+        assert pair["card"] in cards
+        assert 0 < pair["gap"] <= 1.2

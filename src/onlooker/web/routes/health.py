@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import cv2
 import numpy as np
@@ -15,9 +16,11 @@ from fastapi import APIRouter, Response
 import onlooker
 from onlooker.home.database import SQLITE_VERSION
 from onlooker.home.home import Home
+from onlooker.video.decoding import CameraState
 from onlooker.web.cameras import CameraStatus, Stopped
 from onlooker.web.responses import problems
 from onlooker.web.schemas import (
+    Alive,
     CameraHealth,
     DiskUse,
     HealthReport,
@@ -37,6 +40,13 @@ def health_routes(service: Service) -> APIRouter:
     """The state of the service."""
     routes = APIRouter(tags=["health"])
     people, recognizer, home_thread = service.people, service.recognizer, service.home_thread
+
+    @routes.get("/alive", responses=problems())
+    async def alive() -> Alive:
+        """A sign of life without data, which needs no token; 503 if the home is closed."""
+        if not home_thread.alive:
+            raise Stopped("the home is closed")
+        return Alive(status="ok")
 
     @routes.get("/health", responses=problems())
     def health() -> HealthReport:
@@ -80,10 +90,12 @@ def health_routes(service: Service) -> APIRouter:
 def _health_report(service: Service) -> HealthReport:
     """Nothing here waits for the home thread: a health check needs an answer at once."""
     health, home, cameras = service.health, service.home_info, service.camera_statuses
+    failing = [camera.name for camera in cameras if camera.state == "failing"]
+    well = health.read_only is None and not health.problems and not failing
     return HealthReport(
-        status="ok" if health.read_only is None and not health.problems else "degraded",
+        status="ok" if well else "degraded",
         **dataclasses.asdict(health) | {"problems": list(health.problems)},
-        cameras_failing=[camera.name for camera in cameras if camera.problem is not None],
+        cameras_failing=failing,
         version=onlooker.__version__,
         cameras=[_camera_health(service, camera) for camera in cameras],
         vertices=home.vertices,
@@ -103,13 +115,14 @@ def _health_report(service: Service) -> HealthReport:
 
 
 def _camera_health(service: Service, camera: CameraStatus) -> CameraHealth:
-    speed = service.frame_stats.speed(camera.name)
     return CameraHealth(
         name=camera.name,
         state=camera.state,
+        since=camera.since,
         problem=camera.problem,
-        fps=speed.fps,
-        seconds=MeanSeconds(**speed.seconds),
+        last_frame=camera.last_frame,
+        fps=camera.fps,
+        seconds=MeanSeconds(**service.frame_stats.stage_seconds(camera.name)),
         frames=camera.frames,
         dropped=camera.dropped,
         reconnects=camera.reconnects,
@@ -155,7 +168,14 @@ def _metrics(service: Service) -> Iterator[str]:
         for (camera, kind), number in counts.items()
         if kind == "frames"
     ]
-    up = [({"camera": one.name}, float(one.state == "watching")) for one in cameras]
+    up = [({"camera": one.name}, float(one.state == "live")) for one in cameras]
+    states: list[MetricSample] = [
+        ({"camera": one.name, "state": state}, float(one.state == state))
+        for one in cameras
+        for state in get_args(CameraState)
+    ]
+    fps = [({"camera": one.name}, one.fps) for one in cameras]
+    last = [({"camera": one.name}, one.last_frame) for one in cameras if one.last_frame is not None]
     dropped = [({"camera": one.name}, one.dropped) for one in cameras]
     spent = [({"camera": camera}, number) for camera, number in seconds.items()]
     yield from _metric("frames_total", "counter", "Frames that were recognized.", frames)
@@ -163,6 +183,11 @@ def _metrics(service: Service) -> Iterator[str]:
     yield from _metric("faces_total", "counter", "Faces by result.", faces)
     yield from _metric("frame_seconds_total", "counter", "Time from frame to result.", spent)
     yield from _metric("camera_up", "gauge", "Whether a camera delivers frames.", up)
+    yield from _metric("camera_state", "gauge", "1 for the state that a camera is in.", states)
+    yield from _metric("camera_fps", "gauge", "Frames per second.", fps)
+    yield from _metric(
+        "camera_last_frame_seconds", "gauge", "When the newest frame came, since 1970.", last
+    )
     plain = {
         "events_total": ("counter", "Number of the newest event.", health.sequence),
         "read_only": ("gauge", "Whether nothing can be learned.", health.read_only is not None),

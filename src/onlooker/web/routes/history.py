@@ -1,4 +1,4 @@
-"""Events and sightings: as lists, as CSV files, as a live stream; and undo."""
+"""Events and sightings: as lists, as CSV files, as a live stream; a face found again; undo."""
 
 import asyncio
 import json
@@ -6,22 +6,31 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from onlooker.core.errors import OnlookerError
-from onlooker.home.album import StoredSighting
+from onlooker.core.errors import NotFound, OnlookerError
+from onlooker.home.alarms import Alarm
+from onlooker.home.album import PNG, StoredSighting
 from onlooker.home.events import Event
 from onlooker.home.home import Home
+from onlooker.home.transfer import SIGHTING_COLUMNS, sighting_cells
+from onlooker.vision.finder import from_the_left
 from onlooker.web.cameras import Stopped
-from onlooker.web.responses import csv_response, problems
+from onlooker.web.requests import UPLOAD, uploaded_picture
+from onlooker.web.responses import csv_response, png_or, problems
 from onlooker.web.schemas import (
     LARGEST,
+    AlarmFaces,
+    BoxRow,
     EventRow,
+    FaceHistory,
     Name,
     NewestEvent,
     Number,
+    SeenBeforeRow,
     SightingRow,
+    UndoPreviewRow,
     UndoRequest,
 )
 from onlooker.web.service import EVENTS, Service
@@ -34,6 +43,10 @@ CsvLimit = Annotated[int | None, Query(ge=1, le=1_000_000)]
 Before = Annotated[Number | None, Query(description="Only what came before this number.")]
 EventKind = Annotated[str | None, Query(max_length=40)]
 CameraQuery = Annotated[str | None, Query(max_length=64)]
+OnlyStrangers = Annotated[bool | None, Query(description="Only strangers; or only people.")]
+WhichFace = Annotated[
+    int | None, Query(ge=1, le=1000, description="Which face of several, from 1 on the left.")
+]
 Newest = Annotated[bool, Query(description="The newest first.")]
 CSV: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/csv": {"schema": {"type": "string"}}}}
@@ -55,8 +68,7 @@ def event_routes(service: Service) -> APIRouter:
     ) -> list[EventRow]:
         """Changes after an event, the oldest first, or the newest."""
         options: dict[str, Any] = {"kind": kind, "camera": camera, "newest": newest}
-        found = await call(lambda home: home.events(after, limit, before=before, **options))
-        return [EventRow.model_validate(event) for event in found]
+        return await call(partial(_event_rows, after=after, limit=limit, before=before, **options))
 
     @routes.get("/events.csv", response_class=Response, responses={**problems(422), **CSV})
     async def events_csv(
@@ -95,6 +107,11 @@ def event_routes(service: Service) -> APIRouter:
             begin = service.health.sequence
         return StreamingResponse(_event_stream(service, begin), media_type="text/event-stream")
 
+    @routes.get("/undo", responses=problems(404, 422))
+    async def undo_preview(to: Annotated[Number, Query()]) -> UndoPreviewRow:
+        """What returning to an event would take back; nothing is changed."""
+        return await call(lambda home: service.people.undo_preview(home, to))
+
     @routes.post("/undo", responses=problems(404, 422))
     async def undo(wanted: UndoRequest) -> NewestEvent:
         """Return to what was known after an event. That is an event too."""
@@ -118,11 +135,12 @@ def sighting_routes(service: Service) -> APIRouter:
         limit: Limit = 100,
         name: Annotated[Name | None, Query()] = None,
         camera: CameraQuery = None,
+        strangers: OnlyStrangers = None,
     ) -> list[SightingRow]:
         """Who was seen where and when, the newest first."""
         found = await call(
             lambda home: home.album.newest_sightings(
-                before=before, limit=limit, name=name, camera=camera
+                before=before, limit=limit, name=name, camera=camera, strangers=strangers
             )
         )
         return [SightingRow.model_validate(seen) for seen in found]
@@ -133,6 +151,7 @@ def sighting_routes(service: Service) -> APIRouter:
         limit: CsvLimit = None,
         name: Annotated[Name | None, Query()] = None,
         camera: CameraQuery = None,
+        strangers: OnlyStrangers = None,
     ) -> StreamingResponse:
         """The same as a CSV file."""
 
@@ -140,12 +159,44 @@ def sighting_routes(service: Service) -> APIRouter:
             high = last.number if last else before
             return await call(
                 lambda home: home.album.newest_sightings(
-                    before=high, limit=size, name=name, camera=camera
+                    before=high, limit=size, name=name, camera=camera, strangers=strangers
                 )
             )
 
-        header = "number", "time", "camera", "frame", "name", "vertex"
-        return csv_response("onlooker-sightings.csv", header, read_rows, _sighting_cells, limit)
+        name_of_file = "onlooker-sightings.csv"
+        return csv_response(name_of_file, SIGHTING_COLUMNS, read_rows, sighting_cells, limit)
+
+    @routes.get(
+        "/sightings/{number}/picture",
+        response_class=Response,
+        responses=png_or(404, 422, jpeg=True),
+    )
+    async def picture(number: Annotated[Number, Path()]) -> Response:
+        """The face of a sighting."""
+        content = await call(lambda home: home.album.sighting_picture(number))
+        if content is None:
+            raise NotFound(f"there is no picture of sighting {number}")
+        kind = "png" if content.startswith(PNG) else "jpeg"
+        return Response(content, media_type=f"image/{kind}")
+
+    @routes.post("/sightings/find", responses=problems(422), openapi_extra=UPLOAD)
+    async def find(request: Request, face: WhichFace = None) -> FaceHistory:
+        """Was this face here before? Nothing is learned from the picture, and it is not stored.
+
+        Of a picture with several faces only they are given, unless one is chosen.
+        """
+        pixels, finder = await uploaded_picture(request), service.finder
+
+        def job(home: Home) -> FaceHistory:
+            boxes = from_the_left(finder.detect(pixels))
+            rows = [BoxRow.model_validate(box) for box in boxes]
+            if face is None and len(boxes) > 1:
+                return FaceHistory(faces=rows, face=None, seen=[])
+            seen = home.find_face(finder.query_vector(pixels, face))
+            found = [SeenBeforeRow.model_validate(who) for who in seen]
+            return FaceHistory(faces=rows, face=face or 1, seen=found)
+
+        return await call(job)
 
     return routes
 
@@ -155,7 +206,7 @@ async def _event_stream(service: Service, after: int) -> AsyncIterator[str]:
         yield ": welcome\n\n"
         while not subscription.closed:
             try:
-                found = await service.home_thread.call(partial(Home.events, after=after, limit=100))
+                found = await service.home_thread.call(partial(_event_rows, after=after, limit=100))
             except Stopped:
                 return
             except OnlookerError:  # too busy, or a failing disk: try again
@@ -163,16 +214,29 @@ async def _event_stream(service: Service, after: int) -> AsyncIterator[str]:
                 continue
             for event in found:
                 after = event.sequence
-                data = EventRow.model_validate(event).model_dump_json()
-                yield f"id: {after}\nevent: {event.kind}\ndata: {data}\n\n"
+                yield f"id: {after}\nevent: {event.kind}\ndata: {event.model_dump_json()}\n\n"
             if not found and await subscription.take(HEARTBEAT) is None:
                 yield ": still here\n\n"
+
+
+def _event_rows(home: Home, **wanted: Any) -> list[EventRow]:
+    """Events as they are sent; an alarm comes with the faces that caused it."""
+    rows = [EventRow.model_validate(event) for event in home.events(**wanted)]
+    pictured = set(home.album.vertices()) if any(row.kind == "alarm" for row in rows) else set()
+    for row in rows:
+        if row.kind == "alarm":
+            alarm = Alarm.of(row.changes[0])
+            row.alarm = AlarmFaces(
+                kind=alarm.kind,
+                name=alarm.name,
+                words=alarm.words,
+                vertices=list(alarm.vertices),
+                bridge=alarm.bridge,
+                pictures=[vertex for vertex in alarm.vertices if vertex in pictured],
+            )
+    return rows
 
 
 def _event_cells(event: Event) -> list[Any]:
     changes = json.dumps(event.changes, ensure_ascii=False)
     return [event.sequence, event.time, event.kind, event.camera, event.frame, changes]
-
-
-def _sighting_cells(seen: StoredSighting) -> list[Any]:
-    return [seen.number, seen.time, seen.camera, seen.frame, seen.name, seen.vertex]

@@ -16,7 +16,7 @@ from onlooker.core.checks import Floats
 from onlooker.core.records import Vertices
 from onlooker.core.similarity import HeatKernel, squared_norms
 from onlooker.home.home import Home
-from onlooker.web.people import VertexOwner
+from onlooker.home.people import VertexOwner
 from onlooker.web.responses import problems
 from onlooker.web.schemas import GraphMap, KernelRow, MapVertex
 from onlooker.web.service import Service

@@ -11,7 +11,7 @@ from onlooker.core.errors import NotFound
 from onlooker.home.home import Home
 from onlooker.home.transfer import PersonExport, export_person, to_bytes
 from onlooker.web.people import People
-from onlooker.web.requests import uploaded_picture
+from onlooker.web.requests import BINARY, UPLOAD, uploaded_picture
 from onlooker.web.responses import png_or, problems
 from onlooker.web.schemas import (
     AnswerTaken,
@@ -22,6 +22,7 @@ from onlooker.web.schemas import (
     ExplanationRow,
     FaceGroup,
     FaceRow,
+    ForgetPreview,
     MergeRequest,
     Name,
     NewName,
@@ -36,20 +37,8 @@ from onlooker.web.schemas import (
 )
 from onlooker.web.service import Service
 
-_BINARY = {"schema": {"type": "string", "format": "binary"}}
 _EXPORT_TYPE = "application/octet-stream"
-EXPORT: dict[int | str, dict[str, Any]] = {200: {"content": {_EXPORT_TYPE: _BINARY}}}
-UPLOAD: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "description": "The file itself: JPEG, PNG, BMP, WebP, TIFF or PNM.",
-        "content": {
-            "image/jpeg": _BINARY,
-            "image/png": _BINARY,
-            "application/octet-stream": _BINARY,
-        },
-    }
-}
+EXPORT: dict[int | str, dict[str, Any]] = {200: {"content": {_EXPORT_TYPE: BINARY}}}
 PersonPath = Annotated[PersonId, Path(description="An id from the list of people.")]
 VertexPath = Annotated[Number, Path(description="The number of a face.")]
 Hours = Annotated[float, Query(gt=0, le=8784, description="How far back.")]
@@ -61,10 +50,11 @@ def people_routes(service: Service) -> APIRouter:
     routes = APIRouter(tags=["people"])
     people, call = service.people, service.home_thread.call
 
-    @routes.get("/people", responses=problems())
-    async def list_people() -> list[PersonRow]:
-        """Everybody who is known, with how many faces."""
-        return await call(people.listed)
+    @routes.get("/people", response_model=list[PersonRow], responses=problems())
+    async def list_people() -> Response:
+        """Everybody who is known, with how many faces, as of half a second ago at most."""
+        table = people.recent_table or await call(people.table)
+        return Response(table, media_type="application/json")
 
     @routes.patch("/people/{person}", responses=problems(404, 409, 422))
     async def rename(person: PersonPath, new: NewName) -> ChangedPerson:
@@ -75,6 +65,11 @@ def people_routes(service: Service) -> APIRouter:
     async def merge(two: MergeRequest) -> ChangedPerson:
         """Two names that are one person: the first name is dropped, its faces stay."""
         return await call(lambda home: people.merge(home, two.person, two.into))
+
+    @routes.get("/people/{person}/forget", responses=problems(404, 422))
+    async def forget_preview(person: PersonPath) -> ForgetPreview:
+        """What forgetting them would delete, and who stays; nothing is changed."""
+        return await call(lambda home: people.forget_preview(home, person))
 
     @routes.delete("/people/{person}", responses=problems(404, 422))
     async def forget(person: PersonPath) -> ReceiptRow:

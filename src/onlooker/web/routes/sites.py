@@ -9,6 +9,8 @@ from fastapi.concurrency import run_in_threadpool
 
 from onlooker.web.responses import problems
 
+SiteState = Literal["well", "degraded", "restarting", "missing"]
+
 
 @dataclass(frozen=True, slots=True)
 class SiteRow:
@@ -19,8 +21,9 @@ class SiteRow:
     """
 
     name: str
-    state: Literal["well", "restarting", "missing"]
+    state: SiteState
     cameras: int
+    """All that are configured; a site with one that is failing is degraded."""
     vertices: int
     people: int
     examples: int

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
+from fastapi.concurrency import run_in_threadpool
 
 from onlooker.strangers.cards import chosen_faces
 from onlooker.web.responses import png_or, problems
@@ -10,11 +11,15 @@ from onlooker.web.schemas import (
     AnswerTaken,
     AskRequest,
     FaceKey,
+    JoinedStrangers,
     NamedStranger,
     NotThisName,
     Number,
+    SamePersonRow,
+    StrangerCards,
     StrangerName,
     StrangerRow,
+    StrangersName,
 )
 from onlooker.web.service import Service
 
@@ -40,7 +45,8 @@ def stranger_routes(service: Service) -> APIRouter:
         Where there is a candidate: is this the candidate? The most often seen first. Then, of the
         others: who is this? To answer, name the stranger, say who it is not, or set `ask`.
         """
-        cards = await call(lambda home: people.questions())
+        found = await call(lambda home: people.questions_later())
+        cards = await run_in_threadpool(found)
         return [StrangerRow.of(card) for card in cards[:limit]]
 
     @routes.get(
@@ -55,6 +61,27 @@ def stranger_routes(service: Service) -> APIRouter:
     async def name(card: CardPath, new: StrangerName) -> NamedStranger:
         """Say who it is: the best faces, or the chosen ones, are taught; the card is deleted."""
         return await call(lambda home: people.name_stranger(home, card, new.name, new.faces))
+
+    @routes.get("/strangers/same", responses=problems(422))
+    async def same_person() -> list[SamePersonRow]:
+        """Which cards may be the same person as another card, or as somebody known, and why."""
+        found = await call(lambda home: people.same_person())
+        return [SamePersonRow.model_validate(pair) for pair in found]
+
+    @routes.post("/strangers/name", responses=problems(404, 409, 422))
+    async def name_all(new: StrangersName) -> NamedStranger:
+        """Say who several strangers are, who are one person: all or none, undone at once."""
+        return await call(lambda home: people.name_strangers(home, new.cards, new.name))
+
+    @routes.post("/strangers/join", responses=problems(404, 422))
+    async def join(chosen: StrangerCards) -> JoinedStrangers:
+        """Several cards are one person, whoever it is: the oldest has all of them now."""
+        return await call(lambda home: people.join_strangers(home, chosen.cards))
+
+    @routes.post("/strangers/ignore", responses=problems(404, 422))
+    async def ignore_all(chosen: StrangerCards) -> AnswerTaken:
+        """Hide several strangers, all or none of them."""
+        return await call(lambda home: people.ignore_strangers(home, chosen.cards))
 
     @routes.post("/strangers/{card}/not", responses=problems(404, 409, 422))
     async def exclude(card: CardPath, who: NotThisName) -> AnswerTaken:

@@ -7,14 +7,15 @@ import { button, h, setText } from "./dom.js";
 import { icon } from "./icons.js";
 import { go, heading } from "./router.js";
 import { S } from "./strings.js";
-import { toast } from "./undo.js";
+import { showError, toast } from "./undo.js";
 
 const SHOW = "simulated:V1";
+const PATIENCE = 5000;
 
 /** Fill the page. */
 export function addView(page, { signal }) {
   const choices = h("div", { class: "choices" }, camera(), file(), show(), address());
-  page.append(heading(S.first.title, S.first.welcome), choices, h("p", { class: "next" }, S.first.next));
+  page.append(heading(S.first.title, S.first.welcome), choices, h("p", { class: "next" }, S.first.next), h("p", {}, h("a", { href: "#/photos" }, S.photos.link)));
   untilDone(async () => {
     const there = await get("/cameras", { signal });
     if (there.length) setText(page.querySelector("h1"), S.views.add);
@@ -33,7 +34,7 @@ function choice(key, picture, title, words, ...controls) {
     try {
       const name = await act();
       go("live");
-      if (name) toast(S.first.started(name));
+      if (name) announce(name).catch(showError);
     } catch (error) {
       errorText.textContent = error.message;
     } finally {
@@ -42,6 +43,19 @@ function choice(key, picture, title, words, ...controls) {
     }
   }
   return { element, attempt };
+}
+
+/** Say that a camera was added, and whether it is live: it may be failing, or take a while. */
+async function announce(name) {
+  const patience = performance.now() + PATIENCE;
+  let added;
+  do {
+    added = (await get("/cameras", { quiet: true })).find((one) => one.name === name);
+    if (added?.state !== "connecting") break;
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  } while (performance.now() < patience);
+  if (added?.state === "failing") toast(S.first.failing(name, added.problem), { error: true });
+  else toast((S.first[added?.state] ?? S.first.connecting)(name));
 }
 
 function camera() {

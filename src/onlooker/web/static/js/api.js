@@ -4,7 +4,8 @@
 import { emit } from "./bus.js";
 import { S } from "./strings.js";
 
-export const API = "/api/v1";
+/** The address of the service's interface; a proxy may offer the page under a path. */
+export const API = new URL("../../api/v1", import.meta.url).pathname;
 
 /** The service answered with an error status. */
 export class Refused extends Error {
@@ -43,8 +44,9 @@ function lost(error, signal) {
 async function ask(method, path, { body, signal, headers = {}, quiet = false } = {}, again = true) {
   const options = { method, signal, headers: { ...headers } };
   if (body !== undefined) {
-    options.body = JSON.stringify(body);
-    options.headers["content-type"] = "application/json";
+    const isFile = body instanceof Blob;
+    options.body = isFile ? body : JSON.stringify(body);
+    options.headers["content-type"] = isFile ? "application/octet-stream" : "application/json";
   }
   const failed = (error) => {
     throw lost(error, signal);
@@ -86,6 +88,8 @@ export function closeSocket(socket) {
 
 export const pictureOf = {
   vertex: (vertex) => `${API}/faces/${vertex}/picture`,
+  sighting: (number) => `${API}/sightings/${number}/picture`,
   card: (card, key) => `${API}/strangers/${card}/faces/${key}`,
+  photo: (key) => `${API}/photos/faces/${key}/picture`,
   seen: (camera, track) => `${API}/seen/${part(camera)}/${track}/picture`,
 };

@@ -1,6 +1,7 @@
 // The card of a stranger: faces to choose, a name field, a button to ignore them, and a question.
 
 import { pictureOf, post } from "./api.js";
+import { emit } from "./bus.js";
 import { ago } from "./clock.js";
 import { button, face, h, setText } from "./dom.js";
 import { nameForm } from "./naming.js";
@@ -17,17 +18,20 @@ export function stranger(card, { gone, answered = gone, level = 2 }) {
   const times = h("p", { class: "quiet small" });
   const question = h("div", { class: "card-question", hidden: true });
   const maybe = h("p", { class: "small" });
+  const same = h("div", { class: "card-same", hidden: true });
+  const choice = h("input", { type: "checkbox", "aria-label": S.strangers.choose(card.card), on: { change: () => emit("chosen") }, data: { choose: card.card } });
   const naming = nameForm({ send: (name) => named(element, name) });
   const leave = button(card.hidden ? S.strangers.show : S.strangers.ignore, () => ignored(element), { class: "plain small" });
   const element = h(
     "article",
     { class: "card", tabindex: "-1", data: { card: card.card }, "aria-label": S.strangers.card(card.card) },
-    h("div", { class: "card-head" }, h(`h${level}`, {}, S.strangers.card(card.card)), count, leave),
+    h("div", { class: "card-head" }, level === 2 && choice, h(`h${level}`, {}, S.strangers.card(card.card)), count, leave),
     question,
     faces,
+    same,
     h("div", { class: "card-foot" }, h("div", { class: "card-words" }, maybe, chosen, times), naming.form),
   );
-  cards.set(element, { card, gone, answered, question, maybe, level, faces, chosen, count, times, naming, leave, expired: false, version: "" });
+  cards.set(element, { card, gone, answered, question, maybe, same, level, faces, chosen, count, times, naming, leave, expired: false, version: "" });
   update(element, card);
   return element;
 }
@@ -44,6 +48,42 @@ export function update(element, card, asks = false) {
   const pressed = entry.faces.querySelector("[aria-pressed=true]");
   const pictures = card.faces.length > 0 && entry.faces.childElementCount !== card.faces.length;
   if (entry.version === "" || ((pictures || stale(entry)) && !busy && !pressed)) drawFaces(entry);
+}
+
+/** Ask whether a card is the same person as another one, or as somebody known; null: do not. */
+export function suggestSame(element, found) {
+  const { same, card } = cards.get(element);
+  const pair = found && found.name !== null && found.name === card.candidate ? null : found; // that is asked already
+  const key = pair ? `${pair.other ?? pair.name}` : "";
+  same.hidden = !pair;
+  if (same.dataset.about === key) return;
+  same.dataset.about = key;
+  if (!pair) {
+    same.replaceChildren();
+    return;
+  }
+  const about = pair.other === null ? S.strangers.same(pair.name) : S.strangers.same(S.strangers.card(pair.other));
+  const source = pair.other === null ? pictureOf.vertex(pair.vertex) : pictureOf.card(pair.other, pair.other_face);
+  const yes = button(S.strangers.sameYes, () => void confirmSame(element, pair), { class: "small" });
+  same.replaceChildren(
+    h("p", { class: "small" }, h("strong", {}, about), ` ${S.strangers.sameWhy(pair.gap)}`),
+    h("div", { class: "card-pair" }, pair.face && face(pictureOf.card(pair.card, pair.face), S.strangers.faceOf(pair.card)), (pair.other === null || pair.other_face) && face(source, pair.name ?? S.strangers.faceOf(pair.other)), yes),
+  );
+}
+
+async function confirmSame(element, pair) {
+  try {
+    if (pair.name !== null) {
+      await named(element, pair.name);
+      return;
+    }
+    const joined = await post("/strangers/join", { cards: [pair.card, pair.other] });
+    changed(S.strangers.joined(2), joined.undo);
+    cards.get(element).gone();
+  } catch (error) {
+    if (error.status === 404) expire(element);
+    else showError(error);
+  }
 }
 
 function drawQuestion(element, asks) {

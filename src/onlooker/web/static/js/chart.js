@@ -1,4 +1,4 @@
-// A small bar chart in SVG. It uses attributes only: the policy of the page forbids inline styles.
+// Small charts in SVG. They use attributes only: the policy of the page forbids inline styles.
 
 import { h } from "./dom.js";
 import { S } from "./strings.js";
@@ -27,4 +27,33 @@ export function barChart({ from, to, counts }) {
   });
   const ends = [from, to].map((time) => h("span", {}, short.format(new Date(1000 * time))));
   return h("figure", { class: "chart-box" }, svg, h("figcaption", { class: "small quiet" }, ends[0], h("span", {}, total ? S.people.chart(total, most) : S.people.noHistory), ends[1]));
+}
+
+/** How far faces are from the nearest labeled face of each person: own ones above, of others below. */
+export function distanceRows({ people, pairs, reach, trust_radius: radius, proposed }) {
+  const T = S.audit;
+  const nearest = new Map(people.map((one) => [one.name, []]));
+  for (const { first, second, near_label: faces } of pairs) {
+    nearest.get(first).push([faces.distance, second]);
+    nearest.get(second).push([faces.distance, first]);
+  }
+  const all = [reach, radius ?? 0, proposed ?? 0, ...people.flatMap((one) => one.learned), ...[...nearest.values()].flatMap((some) => some.map(([gap]) => gap))];
+  const end = 1.04 * Math.max(...all);
+  const at = (gap) => (WIDTH * gap) / end;
+  const tick = (kind, gap, top, bottom) => shape("line", { x1: at(gap), x2: at(gap), y1: top, y2: bottom, class: kind });
+  const marks = [["chart-reach", reach], ["chart-radius", radius], ["chart-proposed", proposed === radius ? null : proposed]].filter(([, gap]) => gap !== null);
+  const rows = people.map((one) => {
+    const others = nearest.get(one.name).sort(([a], [b]) => a - b);
+    const words = T.row(one.name, one.learned.at(-1), others[0]);
+    const svg = shape("svg", { viewBox: `0 0 ${WIDTH} 28`, class: "strip", role: "img", "aria-label": words, preserveAspectRatio: "none" });
+    svg.append(...marks.map(([kind, gap]) => tick(kind, gap, 0, 28)), ...one.learned.map((gap) => tick("chart-own", gap, 3, 13)), ...others.map(([gap]) => tick("chart-other", gap, 15, 25)));
+    return h("li", {}, h("span", { class: "strip-name" }, one.name), svg, h("span", { class: "quiet small strip-near" }, T.nearest(others[0])));
+  });
+  const key = [["chart-own", T.keyOwn], ["chart-other", T.keyOther], ["chart-reach", T.keyReach(reach)], ...(radius === null ? [] : [["chart-radius", T.keyRadius(radius)]]), ...(proposed === null || proposed === radius ? [] : [["chart-proposed", T.keyProposed(proposed)]])];
+  const legend = key.map(([kind, words]) => {
+    const swatch = shape("svg", { viewBox: "0 0 12 14", class: "strip-key", "aria-hidden": "true" });
+    swatch.append(shape("line", { x1: 6, x2: 6, y1: 1, y2: 13, class: kind }));
+    return h("span", {}, swatch, words);
+  });
+  return h("figure", { class: "chart-box strips" }, h("ul", {}, rows), h("figcaption", { class: "small quiet" }, legend));
 }

@@ -8,8 +8,8 @@ const UNITS = [
   ["minutes", 60],
   ["seconds", 1],
 ];
-const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const day = new Intl.DateTimeFormat(S.language.dates, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const clock = new Intl.DateTimeFormat(S.language.dates, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 
 let ahead = 0;
 

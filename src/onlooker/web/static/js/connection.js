@@ -3,14 +3,14 @@
 import { emit, on, throttle } from "./bus.js";
 import { timeOfDay } from "./clock.js";
 import { button, h, setText } from "./dom.js";
-import { refreshSession, streamAddress } from "./session.js";
+import { refreshSession, session, streamAddress } from "./session.js";
 import { S } from "./strings.js";
 
 const INTERVAL = 5000;
 const MAX_PAUSE = 8000;
 const TIMEOUT = 4000;
 const SETTLED = 2000;
-const KINDS = ["observe", "teach", "unteach", "drop", "forget", "merge", "rename", "undo"];
+const KINDS = ["observe", "teach", "unteach", "drop", "forget", "merge", "rename", "undo", "alarm", "camera"];
 
 const text = h("p", {});
 const again = button(S.connection.now, () => probe(), { class: "accent" });
@@ -41,7 +41,7 @@ const announce = throttle(1000, () => {
 });
 
 function listen() {
-  if (stream || document.hidden) return;
+  if (stream || document.hidden || !session.signed_in) return;
   stream = new EventSource(streamAddress);
   opened = performance.now();
   for (const kind of KINDS) {
@@ -50,6 +50,8 @@ function listen() {
       emitChanged();
     });
   }
+  stream.addEventListener("alarm", ({ data }) => emit("alarm", JSON.parse(data).alarm));
+  stream.addEventListener("camera", ({ data }) => emit("camera", JSON.parse(data)));
   stream.onerror = () => {
     stop();
     missed = true;
@@ -117,6 +119,7 @@ export async function connect() {
     missed = true;
     if (failures === 0) probe();
   });
+  on("changed", ({ kinds }) => kinds.has("session") && listen());
   document.addEventListener("visibilitychange", () => {
     // Browsers allow six connections to a host for all tabs together, so hidden tabs close theirs.
     if (document.hidden) stop();

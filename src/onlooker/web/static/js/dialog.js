@@ -55,7 +55,7 @@ function outside(element, { clientX, clientY }) {
 export async function confirmed({ title, words, yes, danger = false }) {
   const agree = button(yes, () => dialog.close(true), { class: danger ? "danger" : "primary" });
   const actions = h("div", { class: "actions" }, agree, button(S.cancel, () => dialog.close()));
-  const dialog = openDialog({ title, body: [h("p", {}, words), actions] });
+  const dialog = openDialog({ title, body: [typeof words === "string" ? h("p", {}, words) : words, actions].flat() });
   return (await dialog.closed) === true;
 }
 

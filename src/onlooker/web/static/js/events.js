@@ -1,30 +1,48 @@
 // Events: who was seen and what changed, newest first, one page at a time.
 
-import { API, get, query } from "./api.js";
+import { API, get, pictureOf, query } from "./api.js";
 import { every, on, throttle } from "./bus.js";
-import { ago, moment } from "./clock.js";
-import { button, h, setText } from "./dom.js";
+import { button, face, h, setText } from "./dom.js";
 import { emptyState, heading } from "./router.js";
+import { faceOf, openFind, when, whoWords } from "./sightings.js";
 import { S } from "./strings.js";
+import { askUndo, showError } from "./undo.js";
+import { openVertex } from "./why.js";
 import { eventWords } from "./words.js";
 
 const PAGE = 50;
 const RETRY = 5000;
+const NO_CHANGE = new Set(["alarm", "twice", "camera"]);
+const STRANGERS = "?"; // a name is written as =NAME there
+const valueOf = (name) => `=${name}`;
+const chosenWho = (value) => (value === STRANGERS ? { strangers: "true" } : { name: value.slice(1) });
 
 const LISTS = {
   sightings: {
-    columns: [S.events.when, S.events.who, S.events.camera],
+    columns: [S.events.face, S.events.when, S.events.who, S.events.camera],
     path: "/sightings",
-    cells: (one) => [when(one.time), h("strong", {}, one.name), one.camera ?? S.health.none],
+    cells: (one, { filter }) => [faceOf(one, filter), when(one.time), one.name === null ? whoWords(one) : h("strong", {}, one.name), one.camera ?? S.health.none],
   },
   events: {
-    columns: [S.events.number, S.events.when, S.events.kind, S.events.camera, S.events.happened],
+    columns: [S.events.number, S.events.when, S.events.kind, S.events.camera, S.events.happened, S.undo.column],
     path: "/events",
-    cells: (one) => [String(one.sequence), when(one.time), S.events.kinds[one.kind] ?? one.kind, one.camera ?? S.health.none, eventWords(one.changes)],
+    cells: (one, { oldest }) => [String(one.sequence), when(one.time), S.events.kinds[one.kind] ?? one.kind, one.camera ?? S.health.none, one.alarm ? alarmCell(one.alarm) : eventWords(one.changes), undoCell(one, oldest)],
   },
 };
 
-const when = (time) => h("time", { datetime: new Date(1000 * time).toISOString(), title: ago(time) }, moment(time));
+/** The way back to before an event; nothing for one that changed nothing. */
+function undoCell(one, oldest) {
+  if (NO_CHANGE.has(one.kind)) return "";
+  if (one.kind === "forget") return h("span", { class: "quiet small" }, S.undo.forgotten);
+  if (one.sequence <= oldest) return h("span", { class: "quiet small" }, S.undo.tooOld);
+  return button(S.undo.undo, () => askUndo(one.sequence).catch(showError), { class: "small", "aria-label": S.undo.open(one.sequence), data: { undo: one.sequence } });
+}
+
+/** An alarm in words, and the faces that caused it; each can be asked about, and corrected. */
+function alarmCell(alarm) {
+  const faces = alarm.pictures.map((vertex) => button(face(pictureOf.vertex(vertex), ""), () => openVertex(vertex), { class: "face-button", "aria-label": S.events.alarmFace(vertex), data: { vertex } }));
+  return h("div", { class: "alarm", data: { alarm: alarm.kind } }, alarm.words, h("div", { class: "why-group-faces" }, faces));
+}
 
 /** Fill the page. */
 export function eventsView(page, { signal }) {
@@ -48,7 +66,7 @@ export function eventsView(page, { signal }) {
   const news = h("p", { class: "quiet small", role: "status" });
   const paging = h("nav", { class: "paging", "aria-label": S.events.paging }, newest, older, news);
   page.append(
-    heading(S.views.events, S.events.lead, csv),
+    heading(S.views.events, S.events.lead, button(S.seen.find, () => openFind(showOnly), { class: "primary", data: { find: "" } }), csv),
     h("div", { class: "filters" }, h("div", { class: "segments", role: "group", "aria-label": S.events.what }, tabs), name.element, kind.element, camera.element),
     table,
     empty,
@@ -60,17 +78,25 @@ export function eventsView(page, { signal }) {
   // Before the first answer it is not known whether there are any.
   empty.hidden = table.hidden = paging.hidden = true;
 
-  const filter = () => ({ camera: camera.value, ...(which === "events" ? { kind: kind.value } : { name: name.value }) });
+  const filter = () => ({ camera: camera.value, ...(which === "events" ? { kind: kind.value } : chosenWho(name.value)) });
+  /** List the sightings of somebody; of strangers, all. */
+  function showOnly(one) {
+    name.value = one.name === null ? STRANGERS : valueOf(one.name);
+    camera.value = "";
+    choose("sightings");
+    scrollTo(0, 0);
+  }
 
   async function load() {
     const { path, columns, cells } = LISTS[which];
     const more = which === "events" ? { newest: "true" } : {};
     csv.href = `${API}${path}.csv${query(filter())}`;
     const found = await get(`${path}${query({ ...filter(), ...more, before, limit: PAGE + 1 })}`, { signal });
+    const oldest = which === "events" ? (await get("/health", { signal })).oldest : 0;
     if (!shown) return; // something else was chosen meanwhile
     const rows = found.slice(0, PAGE);
     head.replaceChildren(...columns.map((column) => h("th", { scope: "col" }, column)));
-    body.replaceChildren(...rows.map((one) => h("tr", {}, cells(one).map((cell) => h("td", {}, cell)))));
+    body.replaceChildren(...rows.map((one) => h("tr", {}, cells(one, { filter: showOnly, oldest }).map((cell) => h("td", {}, cell)))));
     last = rows.length ? (rows.at(-1).sequence ?? rows.at(-1).number ?? rows.at(-1).id ?? rows.at(-1).time) : null;
     const filtered = Object.values(filter()).some(Boolean) || before !== null;
     setText(empty.lastChild, filtered ? S.events.emptyFilter : S.events.emptyWords);
@@ -97,7 +123,7 @@ export function eventsView(page, { signal }) {
   async function offer() {
     const [cameras, people] = await Promise.all([get("/cameras", { signal }), get("/people", { signal })]);
     camera.offer(cameras.map((one) => [one.name, one.name]));
-    name.offer(people.map((one) => [one.name, one.name]));
+    name.offer([[STRANGERS, S.events.strangers], ...people.map((one) => [valueOf(one.name), one.name])]);
     offered = true;
   }
   function reload() {
@@ -131,5 +157,5 @@ function select(key, label, options) {
   const element = h("div", { class: "field" }, h("label", { for: field.id }, label), field);
   const offer = (given) => field.replaceChildren(...[["", S.events.any], ...given].map(([value, words]) => h("option", { value }, words)));
   offer(options);
-  return { element, offer, get value() { return field.value; } };
+  return { element, offer, get value() { return field.value; }, set value(chosen) { field.value = chosen; } };
 }

@@ -1,14 +1,15 @@
 // Health: problems, speed, memory and disk, retention, and what this page measured itself.
 
-import { get } from "./api.js";
-import { every, on } from "./bus.js";
-import { bytes, span, timeOfDay } from "./clock.js";
+import { get, remove } from "./api.js";
+import { every } from "./bus.js";
+import { ago, bytes, span, timeOfDay } from "./clock.js";
 import { button, h, setText } from "./dom.js";
 import { latency } from "./latency.js";
 import { heading } from "./router.js";
-import { session, signIn, signOut } from "./session.js";
+import { signOut } from "./session.js";
 import { S } from "./strings.js";
 import { showError } from "./undo.js";
+import { cameraWords } from "./words.js";
 
 const T = S.health;
 const STAGES = ["detect", "features", "learn", "whole"];
@@ -19,31 +20,49 @@ export function healthView(page, { signal }) {
   const state = h("section", { class: "panel health-state", role: "status" });
   const cameras = h("div", { class: "part" });
   const lists = h("div", { class: "health-lists" });
+  const browsers = h("div", { class: "part", data: { part: "sessions" } });
   const fresh = h("p", { class: "quiet small" });
-  page.append(heading(S.views.health, T.lead, fresh), state, cameras, lists);
+  page.append(heading(S.views.health, T.lead, fresh), state, cameras, lists, browsers);
   let shownState = "";
-  let signedIn = session.signed_in;
   const refresh = every(2000, async () => {
-    const [health, list] = await Promise.all([get("/health", { signal }), get("/cameras", { signal })]);
-    const now = JSON.stringify([health.status, health.read_only, health.problems, health.cameras_failing]);
-    if (now !== shownState) state.replaceChildren(...status(health));
+    const [health, list, sessions] = await Promise.all(["/health", "/cameras", "/sessions"].map((path) => get(path, { signal })));
+    const failing = list.filter((camera) => camera.state === "failing").map((camera) => T.cameraFailing(camera.name, camera.problem));
+    const now = JSON.stringify([health.status, health.read_only, health.problems, failing]);
+    if (now !== shownState) state.replaceChildren(...status(health, failing));
     shownState = now;
     state.dataset.status = health.status;
     table(cameras, merged(health, list));
-    const used = lists.contains(document.activeElement);
-    if (!used || signedIn !== session.signed_in) lists.replaceChildren(...groups(health));
-    if (used && signedIn !== session.signed_in) lists.querySelector("[data-session]").focus();
-    signedIn = session.signed_in;
+    if (!lists.contains(document.activeElement)) lists.replaceChildren(...groups(health));
+    if (!browsers.contains(document.activeElement)) browsers.replaceChildren(...signedIn(sessions, refresh));
     setText(fresh, T.fresh(timeOfDay()));
   }, signal);
-  on("changed", ({ kinds }) => kinds.has("session") && refresh(), signal);
 }
 
-function status(health) {
-  const problems = [health.read_only && `${T.readOnly}: ${health.read_only}`, ...health.problems].filter(Boolean);
+/** Every browser that is signed in, with a button that ends its session. */
+function signedIn(sessions, refresh) {
+  const end = async (row, id) => {
+    await remove(`/sessions/${id}`);
+    row.remove();
+    refresh();
+  };
+  const rows = sessions.map((one) => {
+    const out = one.current
+      ? button(T.signOut, () => signOut().catch(showError), { class: "small", data: { session: "out" } })
+      : button(T.end, () => end(row, one.id).catch(showError), { class: "small", data: { session: one.id }, "aria-label": T.endOf(one.address) });
+    const cells = [one.address, ago(one.began), ago(one.used), out].map((content, at) => h("td", { role: "cell", data: { label: T.sessionColumns[at + 1] } }, content));
+    const row = h("tr", { role: "row" }, h("th", { scope: "row", role: "rowheader" }, one.current ? T.thisBrowser : one.agent || T.none), cells);
+    return row;
+  });
+  const box = h("div", { class: "table-box", tabindex: "0", role: "region", "aria-labelledby": "health-sessions" });
+  box.append(stackingTable(T.sessionColumns.map((name) => h("th", { scope: "col", role: "columnheader" }, name)), rows));
+  return [h("h2", { id: "health-sessions" }, T.sessions), rows.length ? box : h("p", { class: "quiet" }, T.noSessions)];
+}
+
+function status(health, failing) {
+  const problems = [health.read_only && `${T.readOnly}: ${health.read_only}`, ...health.problems, ...failing].filter(Boolean);
   const well = health.status === "ok";
   const words = problems.length ? h("ul", {}, problems.map((one) => h("li", {}, one))) : h("p", { class: "quiet" }, T.okWords);
-  return [h("h2", {}, h("span", { class: "dot", data: { state: well ? "well" : "lost" } }), well ? T.ok : T.degraded), words];
+  return [h("h2", {}, h("span", { class: "dot", data: { state: well ? "well" : "failing" } }), well ? T.ok : T.degraded), words];
 }
 
 /** The list of cameras, with the measurements of each from the health report. */
@@ -59,19 +78,26 @@ function table(place, cameras) {
     place.replaceChildren(title, h("p", { class: "quiet" }, T.noCameras));
     return;
   }
-  const names = [T.camera, T.state, T.fps, ...STAGES.map((stage) => T.stages[stage]), T.frames, T.dropped, T.reconnects];
+  const names = [T.camera, T.state, T.lastFrame, T.fps, ...STAGES.map((stage) => T.stages[stage]), T.frames, T.dropped, T.reconnects];
   const rows = cameras.map((camera) => {
     const seconds = camera.seconds ?? {};
-    const numbers = [rate(camera.fps), ...STAGES.map((stage) => (Number.isFinite(seconds[stage]) ? T.ms(seconds[stage]) : T.none)), S.number(camera.frames), S.number(camera.dropped), S.number(camera.reconnects)];
-    const how = h("td", {}, h("span", { class: "dot", data: { state: camera.state } }), S.live.states[camera.state] ?? camera.state, camera.problem && h("span", { class: "quiet small problem" }, camera.problem));
-    return h("tr", { data: { camera: camera.name } }, h("th", { scope: "row" }, camera.name), how, numbers.map((text) => h("td", { class: "number" }, text)));
+    const last = camera.last_frame ? ago(camera.last_frame) : S.live.neverLive;
+    const numbers = [last, rate(camera.fps), ...STAGES.map((stage) => (Number.isFinite(seconds[stage]) ? T.ms(seconds[stage]) : T.none)), S.number(camera.frames), S.number(camera.dropped), S.number(camera.reconnects)];
+    const how = h("td", { role: "cell" }, h("span", { class: "dot", data: { state: camera.state } }), cameraWords(camera), camera.problem && h("span", { class: "quiet small problem" }, camera.problem));
+    const cells = numbers.map((text, at) => h("td", { role: "cell", class: "number", data: { label: names[at + 2] } }, text));
+    return h("tr", { role: "row", data: { camera: camera.name } }, h("th", { scope: "row", role: "rowheader" }, camera.name), how, cells);
   });
-  const head = h("tr", {}, names.map((name, at) => h("th", { scope: "col", class: at > 1 ? "number" : "" }, name)));
+  const head = names.map((name, at) => h("th", { scope: "col", role: "columnheader", class: at > 1 ? "number" : "" }, name));
   const scrolled = place.querySelector(".table-box")?.scrollLeft ?? 0;
   const box = place.querySelector(".table-box") ?? h("div", { class: "table-box", tabindex: "0", role: "region", "aria-labelledby": "health-cameras" });
-  box.replaceChildren(h("table", {}, h("thead", {}, head), h("tbody", {}, rows)));
+  box.replaceChildren(stackingTable(head, rows));
   if (!box.isConnected) place.replaceChildren(title, box);
   box.scrollLeft = scrolled;
+}
+
+/** A table whose rows are blocks on a phone; the roles keep it a table for screen readers there. */
+function stackingTable(head, rows) {
+  return h("table", { class: "stacking", role: "table" }, h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)), h("tbody", { role: "rowgroup" }, rows));
 }
 
 const rate = (fps) => (Number.isFinite(fps) ? fps.toFixed(1) : T.none);
@@ -82,7 +108,6 @@ const hours = (value) => (Number.isFinite(value) ? span(value * HOUR) : T.none);
 function groups(health) {
   const { disk = {}, retention = {}, versions = {} } = health;
   const measured = latency();
-  const signing = session.signed_in ? button(T.signOut, () => signOut().catch(showError), { class: "small", data: { session: "out" } }) : button(T.signIn, () => void signIn(), { class: "small", data: { session: "in" } });
   return [
     group(T.learner, [
       [T.vertices, Number.isFinite(health.vertices) ? T.of(health.vertices, health.max_vertices) : T.none],
@@ -107,7 +132,6 @@ function groups(health) {
       [T.latency, measured ? S.live.latency(measured.p50) : T.none, "latency-p50"],
       [T.latency95, measured ? S.live.latency(measured.p95) : T.none, "latency-p95"],
       [T.pageFrames, measured ? count(measured.frames) : T.none],
-      [T.signedIn, h("span", {}, session.signed_in ? T.yes : T.no, " ", signing)],
     ]),
   ];
 }

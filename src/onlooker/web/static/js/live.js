@@ -11,6 +11,7 @@ import { S } from "./strings.js";
 import { counter, refreshSummary, summary } from "./summary.js";
 import { tile } from "./tile.js";
 import { showError } from "./undo.js";
+import { cameraWords } from "./words.js";
 
 const STATES = ["known", "unsure", "nobody", "poor"];
 
@@ -38,11 +39,11 @@ export function liveView(page, { signal }) {
       one.note(camera.source.problem);
       element.querySelector("[data-again]").hidden = !camera.source.video.ended;
     } else if (camera.problem) one.note(camera.problem);
-    one.state(camera.state, S.live.states[camera.state] ?? camera.state);
+    one.state(camera.state, cameraWords(camera));
   }
   let cameras = [];
   function draw() {
-    const own = [...ownCameras.values()].map((source) => ({ name: source.name, own: true, source, state: "watching", key: `own ${source.name}` }));
+    const own = [...ownCameras.values()].map((source) => ({ name: source.name, own: true, source, state: "live", key: `own ${source.name}` }));
     const others = cameras.filter((camera) => !ownCameras.has(camera.name) && !justStopped(camera.name)).map((camera) => ({ ...camera, key: camera.name }));
     const all = [...own, ...others];
     reconcile(tiles, all, (camera) => camera.key, made, shown);

@@ -2,6 +2,7 @@
 
 import { addView } from "./add.js";
 import { get, Lost } from "./api.js";
+import { auditView } from "./audit.js";
 import { ownCameras } from "./browser_camera.js";
 import { on } from "./bus.js";
 import { connect } from "./connection.js";
@@ -11,8 +12,10 @@ import { keyHelp, shortcuts } from "./keys.js";
 import { liveView } from "./live.js";
 import { mapView } from "./map.js";
 import { peopleView } from "./people.js";
+import { photosView } from "./photos.js";
 import { retryPictures } from "./pictures.js";
 import { route, startRouter } from "./router.js";
+import { start } from "./session.js";
 import { buildShell } from "./shell.js";
 import { sitesView } from "./sites.js";
 import { strangersView } from "./strangers.js";
@@ -25,7 +28,8 @@ buildShell();
 // first needed while the service is away could not be loaded again without reloading the page.
 const VIEWS = {
   live: liveView, strangers: strangersView, people: peopleView, map: mapView,
-  events: eventsView, health: healthView, sites: sitesView, add: addView,
+  events: eventsView, health: healthView, sites: sitesView, add: addView, audit: auditView,
+  photos: photosView,
 };
 for (const [name, view] of Object.entries(VIEWS)) route(name, view);
 retryPictures();
@@ -41,6 +45,7 @@ on("error", (error) => {
   showError(error);
 });
 await connect();
+await start();
 startSummary();
 if (!location.hash) {
   const cameras = await get("/cameras", { quiet: true }).catch(() => [null]);

@@ -3,6 +3,7 @@
 import { get, pictureOf } from "./api.js";
 import { every, on, throttle } from "./bus.js";
 import { face, h, reconcile, setText } from "./dom.js";
+import { icon } from "./icons.js";
 import { personView } from "./person.js";
 import { emptyState, heading } from "./router.js";
 import { S } from "./strings.js";
@@ -15,10 +16,10 @@ export function peopleView(page, { signal, argument }) {
   const filter = h("input", { id: "filter", type: "search", autocomplete: "off", placeholder: S.people.filter, "aria-label": S.people.filter });
   const found = h("p", { class: "quiet small nowrap", role: "status" });
   const list = h("ul", { class: "people", data: { people: "" } });
-  const empty = emptyState(S.people.empty, S.people.emptyWords, h("a", { class: "button primary", href: "#/strangers" }, S.people.toStrangers));
+  const empty = emptyState(S.people.empty, S.people.emptyWords, h("p", { class: "actions" }, h("a", { class: "button primary", href: "#/photos" }, S.views.photos), h("a", { class: "button", href: "#/strangers" }, S.people.toStrangers)));
   const tools = h("div", { class: "filter-row", hidden: true }, filter, found);
   empty.hidden = true;
-  page.append(heading(S.views.people, S.people.lead), tools, list, empty);
+  page.append(heading(S.views.people, S.people.lead, h("a", { class: "button", href: "#/photos" }, icon("picture"), S.views.photos)), tools, list, empty);
 
   let people = [];
   let faces = new Map();

@@ -35,6 +35,7 @@ function fillPage(page, { open, id, back, head, person }) {
   if (!person) return gone();
   const download = h("a", { class: "button", href: `${API}/people/${id}/export`, download: "" }, S.people.export);
   const tools = [
+    h("a", { class: "button", href: `#/photos/${id}` }, S.views.photos),
     button(S.people.rename, () => rename(person).catch(showError)),
     button(S.people.merge, () => merge(person).catch(showError)),
     download,
@@ -142,14 +143,26 @@ async function merge(person) {
   go("people", merged.id);
 }
 
+/** What a forgetting deletes, and what it leaves: two lists. */
+function whatGoes(name, goes) {
+  const counts = Object.entries(S.people.goesRows).filter(([key]) => goes[key] > 0).map(([key, words]) => words(goes[key]));
+  const list = (title, key, lines) => h("section", { data: { [key]: "" } }, h("h3", {}, title), h("ul", { class: "undo-lines" }, lines.map((line) => h("li", {}, line))));
+  return [
+    list(S.people.goes, "goes", [S.people.goesNames(name), ...counts, S.people.goesEvents, S.people.goesUndo]),
+    list(S.people.staysTitle, "stays", [S.people.staysPeople(goes.people_left), S.people.staysCopies]),
+    h("p", {}, h("strong", {}, S.people.forgetFinal)),
+  ];
+}
+
 async function forget(person) {
-  const sure = await confirmed({ title: S.people.forgetTitle(person.name), words: S.people.forgetWords(person.name), yes: S.people.forgetDo, danger: true });
+  const goes = await get(`/people/${person.id}/forget`);
+  const sure = await confirmed({ title: S.people.forgetTitle(person.name), words: whatGoes(person.name, goes), yes: S.people.forgetDo, danger: true });
   if (!sure) return;
   const receipt = await remove(`/people/${person.id}`);
   const rows = Object.entries(S.people.rows)
     .filter(([key]) => receipt[key] !== undefined)
     .map(([key, words]) => h("div", {}, h("dt", {}, words), h("dd", {}, S.number(Array.isArray(receipt[key]) ? receipt[key].length : receipt[key]))));
-  const dialog = openDialog({ title: S.people.receipt(receipt.name), view: "receipt", body: [h("p", {}, S.people.receiptWords), h("dl", { class: "receipt" }, rows)] });
+  const dialog = openDialog({ title: S.people.receipt(person.name), view: "receipt", body: [h("p", {}, S.people.receiptWords), h("dl", { class: "receipt" }, rows)] });
   await dialog.closed;
   go("people");
 }

@@ -7,7 +7,7 @@
   let failed = false;
 
   async function reloadWhenAnswered() {
-    const answer = await fetch("/api/v1/session", { cache: "no-store" }).catch(() => null);
+    const answer = await fetch("api/v1/alive", { cache: "no-store" }).catch(() => null);
     if (answer) location.reload();
     else setTimeout(reloadWhenAnswered, WAIT);
   }

@@ -9,10 +9,11 @@ import { main } from "./router.js";
 import { session } from "./session.js";
 import { S } from "./strings.js";
 import { knownNames, summary } from "./summary.js";
-import { themeButton } from "./theme.js";
-import { toasts } from "./undo.js";
+import { languageButton, themeButton } from "./theme.js";
+import { toast, toasts } from "./undo.js";
+import { eventWords } from "./words.js";
 
-const VIEWS = [["live", "live"], ["strangers", "stranger"], ["people", "people"], ["map", "map"], ["events", "list"], ["health", "health"]];
+const VIEWS = [["live", "live"], ["strangers", "stranger"], ["people", "people"], ["map", "map"], ["audit", "check"], ["events", "list"], ["health", "health"]];
 
 function link(name, picture) {
   return h("a", { href: `#/${name}`, data: { to: name } }, icon(picture), h("span", { class: "label" }, S.views[name]));
@@ -30,11 +31,11 @@ export function buildShell() {
     event.preventDefault();
     main.focus();
   });
-  const brand = h("a", { class: "brand", href: "#/live", "aria-label": S.home }, h("img", { src: "/static/icon.svg", alt: "", width: 28, height: 28 }), h("span", {}, S.title));
+  const brand = h("a", { class: "brand", href: "#/live", "aria-label": S.home }, h("img", { src: "static/icon.svg", alt: "", width: 28, height: 28 }), h("span", {}, S.title));
   const version = h("span", { class: "version" });
   document.body.replaceChildren(
     skip,
-    h("header", { class: "top" }, brand, h("nav", { "aria-label": S.nav }, list), h("div", { class: "tools" }, add, themeButton())),
+    h("header", { class: "top" }, brand, h("nav", { "aria-label": S.nav }, list), h("div", { class: "tools" }, add, languageButton(), themeButton())),
     bannerElement(),
     main,
     h("footer", { class: "foot" }, h("p", {}, icon("lock"), h("span", {}, h("strong", {}, S.local), " ", S.notAuthentication, h("span", { class: "more" }, S.noDoors))), version),
@@ -47,13 +48,19 @@ export function buildShell() {
       else one.removeAttribute("aria-current");
     }
   });
+  on("alarm", ({ words }) => toast(S.events.alarm(words), { error: true }));
+  on("camera", ({ camera, changes }) => toast(S.events.cameraNews(camera, eventWords(changes)), { error: changes[0][1] === "failing" }));
   on("summary", () => {
     badge.hidden = summary.strangers === 0;
     setText(badge, summary.strangers > 99 ? "99+" : String(summary.strangers));
     setAttribute(links[1], "aria-label", summary.strangers ? `${S.views.strangers}, ${S.waiting(summary.strangers)}` : S.views.strangers);
     setText(version, S.version(session.version));
   });
-  offerSites(list);
+  const started = new AbortController(); // with the first summary somebody is signed in
+  on("summary", () => {
+    started.abort();
+    offerSites(list);
+  }, started.signal);
 }
 
 function offerSites(list) {

@@ -1,12 +1,14 @@
 // Strangers: the best question first, then one card each, most seen first; with mouse, touch, or single keys.
 
-import { get } from "./api.js";
+import { get, post } from "./api.js";
 import { every, on, throttle } from "./bus.js";
-import { expire, focusName, ignored, inUse, pressFace, stranger, update } from "./card.js";
-import { button, h, reconcile } from "./dom.js";
+import { expire, focusName, ignored, inUse, pressFace, stranger, suggestSame, update } from "./card.js";
+import { button, h, reconcile, setText } from "./dom.js";
 import { keyHelp, shortcuts } from "./keys.js";
+import { nameForm } from "./naming.js";
 import { emptyState, heading } from "./router.js";
 import { S } from "./strings.js";
+import { changed, showError } from "./undo.js";
 
 const MOST = 60;
 
@@ -17,20 +19,49 @@ export function strangersView(page, { signal }) {
   empty.hidden = true;
   const hidden = h("input", { type: "checkbox", id: "hidden-too" });
   const help = button(S.strangers.shortcuts, keyHelp, { class: "plain small keys-button" });
+  const chosenWords = h("p", { class: "small", role: "status" });
+  const naming = nameForm({ send: (name) => together("name", { name }) });
+  const join = button(S.strangers.join, () => together("join").catch(showError));
+  const several = h("section", { class: "several", "aria-label": S.strangers.several, hidden: true }, chosenWords, naming.form, join, button(S.strangers.ignore, () => together("ignore").catch(showError)), button(S.strangers.chooseNone, chooseNone, { class: "plain" }));
   page.append(
     heading(S.views.strangers, S.strangers.lead, h("label", { class: "check", for: "hidden-too" }, hidden, S.strangers.hidden), help),
+    several,
     list,
     empty,
   );
+
+  const boxes = () => [...list.querySelectorAll("[data-choose]:checked")];
+  function showChosen() {
+    const count = boxes().length;
+    several.hidden = count === 0;
+    join.disabled = count < 2;
+    if (count) setText(chosenWords, S.strangers.chosenCards(count));
+  }
+  function chooseNone() {
+    for (const box of boxes()) box.checked = false;
+    showChosen();
+    page.querySelector("h1").focus();
+  }
+  /** Name, join or ignore the chosen cards, in one change. */
+  async function together(verb, more = {}) {
+    const chosen = boxes().map((box) => Number(box.dataset.choose));
+    const answer = await post(`/strangers/${verb}`, { cards: chosen, ...more });
+    naming.field.value = "";
+    chooseNone();
+    changed(verb === "name" ? S.strangers.named(answer.person.name, answer.taught) : verb === "join" ? S.strangers.joined(chosen.length) : S.strangers.ignored, answer.undo);
+    refresh();
+  }
+  on("chosen", showChosen, signal);
 
   let question = null; // the card that is asked about
   let answers = 0;
   let moveOn = false; // after an answer, the focus goes to the next question
   const refresh = every(4000, async () => {
     const before = answers;
-    const [found, questions] = await Promise.all([
+    const [found, questions, pairs] = await Promise.all([
       get(`/strangers${hidden.checked ? "?hidden=true" : ""}`, { signal }),
       hidden.checked ? [] : get("/questions?limit=20", { signal }),
+      hidden.checked ? [] : get("/strangers/same", { signal }),
     ]);
     if (before !== answers) return; // answered since; it is read again
     const busy = list.contains(document.activeElement) && !moveOn;
@@ -38,6 +69,9 @@ export function strangersView(page, { signal }) {
     question = same || questions[0] || null;
     const cards = hidden.checked ? found.filter((card) => card.hidden) : found.filter((card) => card.card !== question?.card);
     draw((question ? [question, ...cards] : cards).slice(0, MOST));
+    const about = new Map(pairs.reverse().map((pair) => [String(pair.card), pair])); // the nearest of each
+    for (const one of list.children) if (!one.dataset.gone) suggestSame(one, about.get(one.dataset.card) ?? null);
+    showChosen();
     if (moveOn) (list.querySelector("[data-question]") ?? page.querySelector("h1")).focus();
     moveOn = false;
   }, signal);

@@ -7,7 +7,7 @@ import { S } from "./strings.js";
 import { mayMove } from "./theme.js";
 
 /** As of the last answer. */
-export const summary = { people: 0, labeled: 0, learned: 0, vertices: 0, strangers: 0, sequence: 0, cameras: 0 };
+export const summary = { read: false, people: 0, labeled: 0, learned: 0, vertices: 0, strangers: 0, sequence: 0, cameras: 0 };
 const names = h("datalist", { id: "known-names" });
 let known = "";
 
@@ -16,7 +16,7 @@ export const knownNames = () => names;
 
 /** Read the summary, and emit it. */
 export async function refreshSummary() {
-  Object.assign(summary, await get("/summary"));
+  Object.assign(summary, await get("/summary"), { read: true });
   document.documentElement.dataset.learned = summary.learned;
   emit("summary", summary);
 }
@@ -50,7 +50,8 @@ export function startSummary() {
 
 /** A number that counts up to its value. */
 export function counter() {
-  const element = h("span", { class: "count" }, S.number(0));
+  const element = h("span", { class: "count" }, S.health.none);
+  let started = false;
   let shown = 0;
   let aim = 0;
   let frame = 0;
@@ -62,8 +63,10 @@ export function counter() {
     frame = shown === aim || !element.isConnected ? 0 : requestAnimationFrame(step);
   }
   function set(value, { jump = false } = {}) {
+    if (!summary.read) return; // nobody knows it yet: not 0
     aim = value;
-    if (jump) shown = value;
+    if (jump || !started) shown = value;
+    started = true;
     if (!frame) step();
   }
   return { element, set };

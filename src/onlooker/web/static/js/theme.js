@@ -1,4 +1,4 @@
-// Light or dark theme: that of the system, until the user chooses another.
+// Theme and language: those of the system and the browser, until the user chooses another.
 
 import { emit } from "./bus.js";
 import { button, setAttribute } from "./dom.js";
@@ -30,6 +30,19 @@ export function themeButton() {
     emit("theme");
   });
   show();
+  return made;
+}
+
+/** The button that shows the page in the other language. */
+export function languageButton() {
+  document.documentElement.lang = S.language.code;
+  const made = button(S.language.other.slice(0, 2), () => {
+    writeSetting("language", S.language.code === "de" ? "en" : "de");
+    location.reload();
+  }, { class: "plain round" });
+  made.lang = S.language.code === "de" ? "en" : "de";
+  setAttribute(made, "aria-label", S.language.toOther);
+  setAttribute(made, "title", S.language.toOther);
   return made;
 }
 

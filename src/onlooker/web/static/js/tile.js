@@ -98,7 +98,7 @@ export function tile(name, { removal, signal }) {
     /** Set the state of the camera. */
     state(kind, words) {
       element.dataset.state = kind;
-      setText(state, kind === "watching" ? "" : words);
+      setText(state, kind === "live" ? "" : words);
     },
   };
 }

@@ -1,7 +1,8 @@
 // Temporary messages, and undo of the last changes.
 
-import { post } from "./api.js";
+import { get, post } from "./api.js";
 import { emit } from "./bus.js";
+import { openDialog } from "./dialog.js";
 import { button, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { S } from "./strings.js";
@@ -75,4 +76,61 @@ export async function undoLast() {
 export function changed(words, undo = null) {
   toast(words, { undo: undo ?? null });
   emit("changed", { kinds: new Set(["teach"]) });
+}
+
+/** Show what an undo of an event would take back, with all that came after it, and do it if agreed. */
+export async function askUndo(sequence) {
+  const to = sequence - 1;
+  const errorText = h("p", { class: "error", role: "alert" });
+  const dialog = openDialog({ title: S.undo.title(sequence), view: "undo", body: [h("p", { role: "status" }, S.loading)] });
+  let preview;
+  try {
+    preview = await get(`/undo?to=${to}`, { signal: dialog.signal });
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    dialog.content.replaceChildren(h("p", { role: "alert" }, error.message));
+    return;
+  }
+  const lines = previewLines(preview);
+  const agree = button(S.undo.undo, async () => {
+    agree.disabled = true;
+    try {
+      const { sequence: newest } = await post("/undo", { to });
+      dialog.close();
+      toast(S.undo.undoneTo(to), { undo: newest - 1 });
+      emit("changed", { kinds: new Set(["undo"]) });
+    } catch (error) {
+      errorText.textContent = error.message;
+      agree.disabled = false;
+    }
+  }, { class: "primary", data: { agree: "" } });
+  dialog.content.replaceChildren(
+    h("p", {}, S.undo.since(preview.events)),
+    lines.length ? h("ul", { class: "undo-lines" }, lines.map((line) => h("li", {}, line))) : h("p", {}, S.undo.nothingKnown),
+    h("p", { class: "quiet small" }, S.undo.stays),
+    errorText,
+    h("div", { class: "actions" }, agree, button(S.cancel, () => dialog.close())),
+  );
+  agree.focus();
+}
+
+/** What an undo would do, a line for each kind of change. */
+function previewLines(preview) {
+  const say = S.undo.lines;
+  const counted = (fields, words) => Object.entries(fields).map(([name, count]) => words(count, name));
+  return [
+    ...preview.people.map(say.person),
+    ...preview.people_back.map(say.personBack),
+    ...Object.entries(preview.renamed).map(([now, then]) => say.renamed(now, then)),
+    ...counted(preview.labels, say.labels),
+    ...counted(preview.labels_back, say.labelsBack),
+    preview.learned && say.learned(preview.learned),
+    preview.learned_back && say.learnedBack(preview.learned_back),
+    preview.excluded && say.excluded(preview.excluded),
+    preview.excluded_back && say.excludedBack(preview.excluded_back),
+    preview.cards_back.length && say.cards(preview.cards_back),
+    preview.answers && say.answers(preview.answers),
+    preview.strangers_back && say.strangersBack(preview.strangers_back),
+    !preview.complete && say.incomplete,
+  ].filter(Boolean);
 }

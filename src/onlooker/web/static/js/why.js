@@ -15,7 +15,7 @@ const LINKS = 5;
 const HARDLY = 0.005;
 const BARS = 6;
 const GROUP = 24;
-const times = (share) => S.face.ofHundred(Math.round(100 * share));
+const times = (share) => S.face.times(Math.round(100 * share));
 
 /** Explain the name of a face that is on the screen now. */
 export function openSeen(camera, track) {
@@ -170,11 +170,11 @@ function actions(subject, why, group, dialog) {
   }
   const learned = why.name !== null && why.vertex !== null; // undefined for a stored face
   const choices = [
-    learned ? choice(S.why.wrongNot(who), S.why.wrongHint, "wrong", "wrong", undefined, ({ dropped }) => S.why.dropped(dropped.length)) : null,
+    learned ? choice(S.why.wrongNot(who), S.why.wrongHint, "wrong", "wrong", undefined, S.why.dropped) : null,
     choice(S.why.not(who), S.why.notHint, "not", "not", { name: who }, () => S.why.notSaved(who)),
     choice(S.why.nobody, S.why.nobodyHint, "nobody", "nobody", undefined, () => S.why.nobodySaved),
   ];
-  const all = () => choice(S.why.group(group.length, who), S.why.groupHint, "wrongGroup", "wrong?group=true", undefined, ({ dropped }) => S.why.dropped(dropped.length));
+  const all = () => choice(S.why.group(group.length, who), S.why.groupHint, "wrongGroup", "wrong?group=true", undefined, S.why.dropped);
   const together = learned && group.length > 1 ? [groupPart(group, all)] : [];
   return [...together, h("div", { class: "why-actions" }, naming.form, h("div", { class: "why-wrong" }, choices, errorText))];
 }

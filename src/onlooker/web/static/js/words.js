@@ -1,11 +1,12 @@
 // Descriptions in words: the shares of a face, its state, and events.
 
+import { moment } from "./clock.js";
 import { S } from "./strings.js";
 
 const MOST = 4;
 const hundredths = (share) => Math.round(100 * share);
 
-/** "the walk from this face ends at Ana 93 times in 100, nowhere 5 times" */
+/** "of the walks from this face 93 % end at Ana, 5 % end nowhere" */
 export function walkWords(scores, sink) {
   const named = Object.entries(scores)
     .map(([name, share]) => ({ name, times: hundredths(share) }))
@@ -15,7 +16,7 @@ export function walkWords(scores, sink) {
   const ends = named.slice(0, MOST).map((one) => [(times) => S.face.at(one.name, times), one.times]);
   const nowhere = hundredths(sink ?? 0);
   if (nowhere > 0) ends.push([S.face.nowhere, nowhere]);
-  const parts = ends.map(([say, times], at) => say(at ? S.face.times(times) : S.face.ofHundred(times)));
+  const parts = ends.map(([say, times]) => say(S.face.times(times)));
   return S.face.walk(parts.join(S.face.and));
 }
 
@@ -29,6 +30,9 @@ export function stateOf(face) {
   return face.answer.refusal ? "poor" : "nobody";
 }
 
+/** Why a face is too poor, in words. */
+export const reasonWords = (refusal) => S.face.reasons[refusal?.reason] ?? refusal?.reason ?? S.face.poorReason;
+
 /** The short text on the box. */
 export function shortWords(face) {
   const name = nameOf(face);
@@ -40,7 +44,7 @@ export function shortWords(face) {
     case "unsure":
       return S.face.unsure(name);
     case "poor":
-      return S.face.poor(face.answer.refusal?.reason ?? S.face.poorReason);
+      return S.face.poor(reasonWords(face.answer.refusal));
     default:
       return face.answer.candidate ? S.face.maybe(face.answer.candidate) : S.face.nobody;
   }
@@ -58,10 +62,16 @@ export function longWords(face) {
       if (answer.name === null && face.name !== null) return S.face.byVote(name);
       return S.face.describeUnsure(name) + walk;
     case "poor":
-      return S.face.describePoor(answer.refusal?.reason ?? S.face.poorReason);
+      return S.face.describePoor(reasonWords(answer.refusal));
     default:
       return answer.candidate ? S.face.describeMaybe(answer.candidate) : S.face.describeNobody;
   }
+}
+
+/** The state of a camera. */
+export function cameraWords(camera) {
+  if (camera.state === "failing" && camera.since) return S.live.failingSince(moment(camera.since));
+  return S.live.states[camera.state] ?? camera.state;
 }
 
 /** The changes of one event. */
@@ -82,6 +92,6 @@ function changeWords([kind, first, second, third]) {
     case "names":
       return first.length ? say.names(first.join(", ")) : say.noNames;
     default:
-      return (say[kind] ?? (() => say.other(kind)))(first, second);
+      return (say[kind] ?? (() => say.other(kind)))(first, second, third);
   }
 }

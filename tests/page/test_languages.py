@@ -1,0 +1,92 @@
+"""English and German: the same texts with the same placeholders, chosen by the browser."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.browsing import AXE, VIEWS
+from helpers.pointers import ROOT
+
+STATIC = ROOT / "src" / "onlooker" / "web" / "static"
+SENTENCE = re.compile(r"""(["'`])([A-Z][a-z]+ [a-z]+[^"'`]*)\1""")
+COMPARED = """async () => {
+  const en = await import("./static/texts/en.js");
+  const de = await import("./static/texts/de.js");
+  const wrong = [];
+  const numbers = [7001, 7002, 7003, 7004];
+  function used(text, given) {
+    try {
+      const said = String(text(...given)).replace(/[.,\\s]/g, "");
+      return given.filter((one) => said.includes(String(one))).join();
+    } catch {
+      return "an error";
+    }
+  }
+  function compare(en, de, path) {
+    if (typeof en !== typeof de) wrong.push(`${path} is missing or of another kind`);
+    else if (typeof en === "function") {
+      const given = numbers.slice(0, en.length);
+      if (en.length !== de.length) wrong.push(`${path} has other placeholders`);
+      else if (used(en, given) !== used(de, given)) wrong.push(`${path} uses other placeholders`);
+    } else if (typeof en === "object") {
+      for (const key of new Set([...Object.keys(en), ...Object.keys(de)])) {
+        compare(en[key], de[key], `${path}.${key}`);
+      }
+    } else if (!en !== !de) wrong.push(`${path} is empty in one of them`);
+  }
+  compare(en.texts, de.texts, "S");
+  return wrong;
+}"""
+
+CUT_OFF = """() => [...document.querySelectorAll("body *")]
+  .filter((one) => one.getBoundingClientRect().right > innerWidth + 0.5)
+  .filter((one) => !one.closest(".chain, .table-box"))
+  .map((one) => `${one.tagName}.${one.className}: ${one.textContent.slice(0, 30)}`)"""
+"""Elements beyond the right edge, but those that scroll by themselves."""
+
+
+def test_both_languages_have_the_same_texts_and_placeholders(full, visit):
+    """A missing German text is named here; add it to static/texts/de.js."""
+    page = visit(full).open()
+    assert page.evaluate(COMPARED) == []
+
+
+def test_no_text_is_outside_the_files_of_the_languages():
+    found = {path.name: sentences(path) for path in STATIC.glob("js/*.js")}
+    assert len(found) > 40
+    assert {name: texts for name, texts in found.items() if texts} == {}
+
+
+def sentences(path):
+    """What looks like a text for people in a module."""
+    code = re.sub(r"//.*|/\*\*.*", "", path.read_text(encoding="utf-8"))
+    return [found[2] for found in SENTENCE.finditer(code)]
+
+
+@pytest.mark.parametrize(
+    ("locale", "language", "word"),
+    [("de-AT", "de", "Personen"), ("en-US", "en", "People"), ("fr-FR", "en", "People")],
+)
+def test_the_browser_chooses_the_language(full, visit, locale, language, word):
+    page = visit(full, locale=locale).open()
+    expect(page.locator("html")).to_have_attribute("lang", language)
+    expect(page.locator("[data-to=people]")).to_contain_text(word)
+
+
+def test_german_can_be_chosen_and_is_remembered_in_every_view(full, visit, tmp_path):
+    tab = visit(full, viewport={"width": 390, "height": 844}, color_scheme="dark")
+    page = tab.open()
+    page.get_by_role("button", name="Diese Seite auf Deutsch").click()
+    expect(page.locator("html")).to_have_attribute("lang", "de")
+    place = Path(os.environ.get("ONLOOKER_SCREENSHOTS", tmp_path))
+    for view in VIEWS:
+        tab.open(view)
+        expect(page.locator(f".view-{view} h1")).to_be_attached()
+        page.screenshot(path=place / f"german-{view}.png", animations="disabled")
+        assert page.evaluate(CUT_OFF) == [], view
+        assert "=>" not in page.locator("body").inner_text()  # a function in place of a text
+    found = AXE.run(page).response["violations"]
+    assert found == [], found
