@@ -94,7 +94,8 @@ def test_other_code_or_another_trial_is_kept_elsewhere(setup, monkeypatch):
 
 
 LONG = ("merging", "quantizers", "graph-size", "single-face", "trust-price")
-SHORT = [name for name in EXPERIMENTS if name not in ("correction", "takeover")]
+OWN_TESTS = ("correction", "takeover", "long-run", "alarms")
+SHORT = [name for name in EXPERIMENTS if name not in OWN_TESTS]
 """Films of 96 frames show everybody once, before or after a correction or an attack: these have
 their own tests."""
 

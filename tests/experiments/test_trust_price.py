@@ -79,21 +79,6 @@ def test_questions_keep_their_distance():
     assert min(np.diff(steps)) >= EVERY
 
 
-@pytest.mark.parametrize("truth", ["ana", None])
-def test_best_may_ask_about_a_vertex_and_knows_whose_face_it_was(truth):
-    """Thirty faces between ana and ben are uncertain, within the radius; one is beyond it."""
-    model = QuestionedLearner(OnlineHarmonicLearner(KERNEL, trust_radius=RADIUS), "best", 1)
-    model.teach([0.0], "ana")
-    model.teach([1.77], "ben")
-    for x, person in [(0.88, truth)] * 30 + [(-0.6, "ana"), (-1.2, "ana")]:
-        model.note(model.observe([x]), person)
-    assert model.about_vertices == 1
-    vertices = model.learner.vertices()
-    names = dict(zip(vertices.vectors[:, 0].round(2).tolist(), vertices.names, strict=True))
-    assert names[0.88] == truth
-    assert (model.confirmations.total(), model.refusals) == ((1, 0) if truth else (0, 1))
-
-
 def test_the_whole_experiment_on_shades(tmp_path, monkeypatch):
     """Everybody becomes lighter by 3.6 in the end, more than three times the radius."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -105,7 +105,9 @@ class StoredExamples(StreamLearner, Protocol):
     def __len__(self) -> int: ...
 
 
-def digits_stream(seed: int, examples: int = DIGITS) -> LabeledStream:
+def digits_stream(
+    seed: int, examples: int = DIGITS, labels_per_class: int = LABELS_PER_CLASS
+) -> LabeledStream:
     """The first examples of the digits in an order given by the seed.
 
     >>> stream = digits_stream(seed=0)
@@ -117,7 +119,7 @@ def digits_stream(seed: int, examples: int = DIGITS) -> LabeledStream:
     vectors, classes = digits.data[order] / 16, digits.target[order]
     labeled = np.zeros(len(order), dtype=bool)
     for each in np.unique(classes):
-        labeled[np.flatnonzero(classes == each)[:LABELS_PER_CLASS]] = True
+        labeled[np.flatnonzero(classes == each)[:labels_per_class]] = True
     names = classes.astype(str)
     return LabeledStream(
         vectors[labeled], names[labeled].tolist(), vectors[~labeled], names[~labeled].tolist()

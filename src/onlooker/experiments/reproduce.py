@@ -14,9 +14,12 @@ import numpy as np
 from onlooker import OnlineHarmonicLearner
 from onlooker.baselines.manifold_svm import OnlineManifoldSVM
 from onlooker.core.similarity import squared_distances_of_all
+from onlooker.experiments.alarm_times import alarms
 from onlooker.experiments.correction import correction
 from onlooker.experiments.datasets.facebank import find_faces
+from onlooker.experiments.healing import takeover_and_healing
 from onlooker.experiments.home_conditions import home_conditions
+from onlooker.experiments.long_run import long_run
 from onlooker.experiments.merging.experiment import merging
 from onlooker.experiments.paper.curves import (
     WORDS,
@@ -40,7 +43,6 @@ from onlooker.experiments.parallel import spread
 from onlooker.experiments.report.html import share
 from onlooker.experiments.report.section import DataTable, Section
 from onlooker.experiments.single_face import single_face
-from onlooker.experiments.takeover import takeover
 from onlooker.experiments.theory import compact, regret
 from onlooker.experiments.theory.regret_plot import draw
 from onlooker.experiments.trust_price import trust_price
@@ -316,13 +318,17 @@ EXPERIMENTS: dict[str, Callable[[Setup], tuple[Section, list[Any]]]] = {
     "manifold": agreement,
     "correction": correction,
     "single-face": single_face,
-    "takeover": takeover,
+    "takeover": takeover_and_healing,
     "trust-price": trust_price,
+    "long-run": long_run,
+    "alarms": alarms,
     "merging": merging,
     "vn": home_conditions,
 }
-OWN_SETS = ("vn",)
+OWN_SETS = ("vn", "long-run")
 """Experiments that choose the sets they need, and prepare those themselves."""
+OWN_VECTORS = ("long-run",)
+"""Experiments that make their vectors, and read frames only to compare, where some are given."""
 
 THEORY: dict[str, Callable[[int], tuple[Section, list[Any]]]] = {
     "compact": proposition_1,

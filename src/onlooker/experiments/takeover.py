@@ -18,7 +18,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import combinations, cycle, islice, pairwise
 from statistics import mean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -27,7 +27,7 @@ from onlooker import OnlineHarmonicLearner
 from onlooker.core.errors import BadValue
 from onlooker.experiments.blends import LEVELS, BlendJob, SourceFace, blended_vectors
 from onlooker.experiments.paper.methods import follow_steps
-from onlooker.experiments.paper.protocol import Found, plan
+from onlooker.experiments.paper.protocol import Found, Step, plan
 from onlooker.experiments.paper.setup import Setup
 from onlooker.experiments.paper.trial import Trial, material
 from onlooker.experiments.parallel import spread
@@ -62,8 +62,8 @@ class TakeoverJob:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeoverRow:
-    """One attack of one person on another, with one guard."""
+class AttackRow:
+    """One attack of one person on another."""
 
     dataset: str
     set: str
@@ -75,23 +75,45 @@ class TakeoverRow:
     strangers: int
     attacker: str
     victim: str
-    attack: str
-    length: int
-    guard: str
-    trust_radius: float | None
     faces: int
     """Of the attacker, shown afterwards."""
     taken: int
     """Of them with the victim's name."""
     victim_faces: int
-    victim_right: int
-    objections: int
-    """How often "not VICTIM" was said: once at most."""
 
     @property
     def succeeded(self) -> bool:
         """Whether the attacker has the victim's name."""
         return self.faces > 0 and self.taken >= SUCCESS * self.faces
+
+
+def attack_columns(trial: Trial, attacker: str, victim: str) -> dict[str, Any]:
+    """The columns of an `AttackRow` that say which attack it was."""
+    return {
+        "dataset": trial.folder.resolve().name,
+        "set": trial.set,
+        "features": trial.finder.kind,
+        "cutoff": trial.cutoff,
+        "bandwidth": trial.kernel.bandwidth,
+        "n_g": trial.n_g,
+        "seed": trial.protocol.seed,
+        "strangers": trial.protocol.strangers,
+        "attacker": attacker,
+        "victim": victim,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class TakeoverRow(AttackRow):
+    """With one guard."""
+
+    attack: str
+    length: int
+    guard: str
+    trust_radius: float | None
+    victim_right: int
+    objections: int
+    """How often "not VICTIM" was said: once at most."""
 
 
 class PersonFaces(NamedTuple):
@@ -120,6 +142,17 @@ class AfterAttack(NamedTuple):
     """The same as long as nothing was said."""
 
 
+def jobs_of_attackers(trials: Sequence[Trial]) -> list[TakeoverJob]:
+    """Everybody attacks; the faces between two people are measured first, by all processes."""
+    blends = [
+        blend_of(trial, *pair)
+        for trial in trials
+        for pair in combinations(sorted(faces_by_person(trial)), 2)
+    ]
+    spread(measure_blends, list(dict.fromkeys(blends)), what="blending faces", cost=lambda job: 0)
+    return [TakeoverJob(trial, person) for trial in trials for person in faces_by_person(trial)]
+
+
 def takeover(setup: Setup) -> tuple[Section, list[TakeoverRow]]:
     """Every attack by everybody on everybody, on every set that shows several people."""
     trials = [
@@ -132,13 +165,7 @@ def takeover(setup: Setup) -> tuple[Section, list[TakeoverRow]]:
             f"takeover needs two people with {2 * LEAST_FACES} faces besides the labels at the "
             "first camera of a set"
         )
-    blends = [
-        blend_of(trial, *pair)
-        for trial in trials
-        for pair in combinations(sorted(faces_by_person(trial)), 2)
-    ]
-    spread(measure_blends, list(dict.fromkeys(blends)), what="blending faces", cost=lambda job: 0)
-    jobs = [TakeoverJob(trial, person) for trial in trials for person in faces_by_person(trial)]
+    jobs = jobs_of_attackers(trials)
     found = spread(attack_everybody, jobs, what="takeover", cost=lambda job: 0)
     rows = [row for some in found for row in some]
     header, table = takeover_table(rows)
@@ -197,6 +224,13 @@ def blend_of(trial: Trial, first: str, second: str) -> BlendJob:
     return BlendJob(sources[0][:LEVELS], sources[1][:LEVELS], trial.finder)
 
 
+def blends_towards(trial: Trial, victim: str, attacker: str) -> list[Vector | None]:
+    """The vectors of the blends, from the victim to the attacker."""
+    first, second = sorted((victim, attacker))
+    blends = blended_vectors(blend_of(trial, first, second))
+    return blends if first == victim else blends[::-1]
+
+
 def measure_blends(job: BlendJob) -> None:
     """Fill the cache."""
     blended_vectors(job)
@@ -224,6 +258,17 @@ def household(
     radius: float | None,
 ) -> OnlineHarmonicLearner:
     """A learner that knows everybody but the attacker, and has watched the victim."""
+    learner = OnlineHarmonicLearner(
+        trial.kernel, max_vertices=trial.n_g, quantizer=FACE_QUANTIZER, trust_radius=radius
+    )
+    follow_steps(learner, before_attack(trial, people, attacker, victim))
+    return learner
+
+
+def before_attack(
+    trial: Trial, people: dict[str, PersonFaces], attacker: str, victim: str
+) -> list[Step]:
+    """The labels of everybody but the attacker, and the victim among strangers."""
     _, _, crowd = material(trial.folder, trial.set, trial.finder, trial.protocol.strangers)
     seen = [
         found
@@ -231,11 +276,7 @@ def household(
         if name != attacker
         for found in (own.seen if name == victim else own.seen[: trial.protocol.labels])
     ]
-    learner = OnlineHarmonicLearner(
-        trial.kernel, max_vertices=trial.n_g, quantizer=FACE_QUANTIZER, trust_radius=radius
-    )
-    follow_steps(learner, plan(seen, crowd, replace(trial.protocol, people=())))
-    return learner
+    return plan(seen, crowd, replace(trial.protocol, people=()))
 
 
 def attacks(
@@ -246,11 +287,10 @@ def attacks(
     radius: float | None,
 ) -> list[TakeoverRow]:
     """Every attack of one person on another, with and without an objection."""
-    first, second = sorted((victim, attacker))
-    blends = blended_vectors(blend_of(trial, first, second))
-    if first == attacker:
-        blends.reverse()  # from the victim to the attacker
-    theirs, own = (_vectors(people[name], trial.protocol.labels) for name in (attacker, victim))
+    blends = blends_towards(trial, victim, attacker)
+    theirs, own = (
+        ordinary_vectors(people[name], trial.protocol.labels) for name in (attacker, victim)
+    )
     before = household(trial, people, attacker, victim, radius)
 
     held_out, victims = people[attacker].held_out, people[victim].held_out
@@ -260,10 +300,8 @@ def attacks(
         open_to = objected and after.objected is after.alone  # nothing was said yet
         faces, taken, said = taken_for(learner, victim, held_out, objecting=open_to)
         return TakeoverRow(
-            dataset=trial.folder.resolve().name, set=trial.set, features=trial.finder.kind,
-            cutoff=trial.cutoff, bandwidth=trial.kernel.bandwidth, n_g=trial.n_g,
-            seed=trial.protocol.seed, strangers=trial.protocol.strangers, attacker=attacker,
-            victim=victim, attack=after.attack, length=after.length, guard=guard,
+            **attack_columns(trial, attacker, victim),
+            attack=after.attack, length=after.length, guard=guard,
             trust_radius=radius, faces=faces, taken=taken, victim_faces=len(victims),
             victim_right=sum(learner.predict(x).label == victim for x in victims),
             objections=int(said or (objected and not open_to)),
@@ -316,7 +354,7 @@ def outcomes(
         yield AfterAttack("mislabeled", length, *taken_back(mislabeled, victim, wrong))
 
 
-def _vectors(faces: PersonFaces, labels: int) -> list[Vector]:
+def ordinary_vectors(faces: PersonFaces, labels: int) -> list[Vector]:
     """The ordinary faces of the first half that are not labeled."""
     found = [faces[0].vector for _, faces in faces.seen[labels:]]
     return [vector for vector in found if vector is not None]

@@ -1,8 +1,8 @@
 """What the trust radius costs: recall against the number of faces that somebody confirms.
 
 A stream is watched with the radius on. Faces beyond it are withheld, with the name that the walk
-gives as their candidate. At most once in 20 faces somebody is asked whether one of them, or a
-vertex, is who the walk says, and answers truly: yes teaches the name, no teaches "not NAME". Of
+gives as their candidate. At most once in 20 faces somebody is asked whether one of them is who
+the walk says, and answers truly: yes teaches the name, no teaches "not NAME". Of
 each person so many faces are confirmed at most. `best` asks what `OnlineHarmonicLearner.question`
 returns; its rivals take the newest candidate (`newest`) or any (`random`). The same is done with
 looser cutoffs, where without the radius strangers are named.
@@ -85,8 +85,6 @@ class PriceRow:
     """Over all people and cameras."""
     refusals: int
     """Questions that were answered with no."""
-    about_vertices: int
-    """Questions about a vertex within the radius, not about a face beyond it."""
 
 
 class WithheldFace(NamedTuple):
@@ -105,10 +103,7 @@ class QuestionedLearner:
     ) -> None:
         self.learner, self.policy, self.most = learner, policy, most
         self.confirmations, self.refusals = Counter[str](), 0
-        self.about_vertices = 0
         self._withheld: list[WithheldFace] = []
-        self._people: dict[int, str | None] = {}
-        """Whose face each vertex is."""
         self._rng = np.random.default_rng([seed, 2])
         self._newest: Any = None
         self._since = EVERY
@@ -124,7 +119,6 @@ class QuestionedLearner:
 
     def note(self, prediction: Prediction, truth: str | None) -> None:
         """After every observe: store what was withheld, and ask if it is time."""
-        self._people |= dict.fromkeys(self.learner.changes().new, truth)
         if prediction.label is None and prediction.candidate is not None:
             self._withheld.append(WithheldFace(self._newest, prediction.candidate, truth))
             del self._withheld[:-POOL]
@@ -161,18 +155,9 @@ class QuestionedLearner:
         if self.policy == "newest":
             return allowed[-1]
         question = self.learner.question([each.vector for each in allowed])
-        if question is None:
+        if question is None or question.row is None:
             return None
-        name = question.candidate
-        if name is None or not self._may_confirm(name):
-            return allowed[-1]
-        if question.row is not None:
-            return allowed[question.row]._replace(candidate=name)
-        self.about_vertices += 1
-        vertices = self.learner.vertices()
-        place = vertices.ids.tolist().index(question.vertex)
-        person = self._people.get(int(vertices.ids[place]))
-        return WithheldFace(vertices.vectors[place], name, person)
+        return allowed[question.row]
 
     def _may_confirm(self, name: str) -> bool:
         return self.confirmations[name] < self.most
@@ -234,7 +219,6 @@ def price_of(job: PriceJob) -> list[PriceRow]:
             mean_recall=mean_over_people(steps, given, camera), recall=score.recall,
             precision=score.precision, strangers_named=score.strangers_named, frames=score.frames,
             confirmations=model.confirmations.total(), refusals=model.refusals,
-            about_vertices=model.about_vertices,
         )
         for camera, score in scores_by_camera(steps, given).items()
     ]  # fmt: skip
@@ -266,7 +250,7 @@ def price_table(rows: Sequence[PriceRow]) -> tuple[tuple[str, ...], list[tuple[s
     """Means over the seeds, of each set and camera; strangers and answers are sums."""
     header = (
         "set", "camera", "question", "cutoff", "confirmed at most", "mean over people", "recall",
-        "precision", "strangers named", "frames", "yes", "no", "about vertices",
+        "precision", "strangers named", "frames", "yes", "no",
     )  # fmt: skip
     groups: dict[tuple[str, str, str, float, int], list[PriceRow]] = {}
     for (name, camera), some in _scenes(rows).items():
@@ -285,7 +269,6 @@ def price_table(rows: Sequence[PriceRow]) -> tuple[tuple[str, ...], list[tuple[s
             str(sum(row.frames for row in group)),
             str(sum(row.confirmations for row in group)),
             str(sum(row.refusals for row in group)),
-            str(sum(row.about_vertices for row in group)),
         )
         for (name, camera, policy, cutoff, most), group in groups.items()
     ]

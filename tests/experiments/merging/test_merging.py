@@ -114,7 +114,7 @@ def test_with_room_for_all_merged_sites_are_the_one_learner_in_every_order(deal)
 def test_a_site_keeps_the_newest_faces_that_it_refused():
     site = SimulatedSite(make())
     site.teach(np.zeros(1, np.float32), "ana")
-    far = [np.array([9.0 + at], np.float32) for at in range(REFUSED + 3)]
+    far = [np.array([4.0 + at / 1000], np.float32) for at in range(REFUSED + 3)]
     assert [site.observe(x).label for x in (np.full(1, 0.5, np.float32), *far)].count("ana") == 1
     assert list(site.refused) == far[3:]
 

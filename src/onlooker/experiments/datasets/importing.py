@@ -25,7 +25,7 @@ from onlooker.core.errors import BadValue
 from onlooker.core.files import move_into_place, replace_file
 from onlooker.experiments.datasets.manifest import COLUMNS, MANIFEST, read_dataset, refuse
 from onlooker.experiments.datasets.recording import Appender, clean, folder_name
-from onlooker.video.image_files import SUFFIXES, picture_size
+from onlooker.video.image_files import SUFFIXES, is_picture
 
 FirstFolders = Literal["person", "camera"]
 """What the first folders are: people, with or without sequences, or cameras."""
@@ -151,10 +151,9 @@ def _is_picture(path: Path) -> bool:
     if path.suffix:
         return path.suffix.lower() in SUFFIXES
     try:
-        picture_size(path.read_bytes())
-    except (OSError, ValueError):
+        return is_picture(path.read_bytes())
+    except OSError:
         return False
-    return True
 
 
 def _copied(found: Sequence[FoundPicture], made: Path, recording: str) -> Iterator[dict[str, str]]:

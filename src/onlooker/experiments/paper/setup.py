@@ -15,6 +15,7 @@ from onlooker.experiments.paper.trial import Trial, material
 from onlooker.vision.finder import FaceFinder
 from onlooker.vision.scales import DEFAULT_SCALES
 
+VIDEO_FRAMES = 480
 CUTOFFS = (1e-1, 1e-2, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14)
 
 
@@ -37,7 +38,8 @@ class Setup:
     every_face: bool = True
     bandwidth: float | None = None
     n_g: int = 500
-    frames: int = 480
+    frames: int | None = None
+    """Of a simulated video, 480 unless given; of a long run."""
 
     def __post_init__(self) -> None:
         if unknown := [name for name in self.methods if name not in METHODS]:
@@ -54,7 +56,7 @@ class Setup:
         """A dataset for each seed; simulated ones are made on first use."""
         if self.data is not None:
             return (self.data,) * self.seeds
-        return simulated_datasets(self.seeds, frames=self.frames)
+        return simulated_datasets(self.seeds, frames=self.frames or VIDEO_FRAMES)
 
     @cached_property
     def dataset(self) -> Dataset:

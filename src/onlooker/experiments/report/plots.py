@@ -1,8 +1,9 @@
-"""The style of all figures, and the two figures that are no part of the reproduction.
+"""The style of all figures, and the three figures that are no part of the reproduction.
 
 `save_figure` draws the accuracy of the digits experiment along the stream and against the budget.
 `save_trade_off` draws a calibration: the strangers that a cutoff accepts, those that it names
-through chains, and the pairs of faces of one person that it links.
+through chains, and the pairs of faces of one person that it links. `save_separation` draws how far
+the faces of known people are from each other.
 """
 
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from onlooker.core.checks import Floats
 from onlooker.experiments.accuracy import AccuracyRun, AccuracySummary, summarise
+from onlooker.home.separation import Separation
 from onlooker.vision.calibration import Calibration
 
 FORMATS = (".svg", ".pdf", ".png")
@@ -220,3 +222,61 @@ def _draw_friends(
     axes.set_ylim(0, 1.02)
     axes.spines["right"].set_visible(True)
     axes.set_ylabel("share of a person's pairs linked directly", color=FRIENDS)
+
+
+MOST_PEOPLE = 24
+"""Of whom a separation is drawn: those who are nearest to somebody else."""
+NAME_LENGTH = 24
+"""Characters of a name beside its row."""
+
+
+def save_separation(path: Path, found: Separation) -> None:
+    """Draw a row for each person: own learned faces, and the nearest face of everybody else.
+
+    All distances are those to the nearest labeled face of that person.
+    """
+    order = list(dict.fromkeys(name for pair in found.pairs for name in (pair.first, pair.second)))
+    shown = (order or [person.name for person in found.people])[:MOST_PEOPLE]
+    places = {name: place for place, name in enumerate(shown)}
+    with matplotlib.rc_context(STYLE):
+        height = 1.7 + 0.22 * len(shown)
+        figure = Figure(figsize=(6.4, height), layout="constrained")
+        axes = figure.add_subplot()
+        for person in found.people:
+            if person.name in places:
+                heights = np.full(len(person.learned), places[person.name] - 0.12)
+                axes.plot(person.learned, heights, "|", color=FRIENDS, markersize=7, mew=0.8)
+        for pair in found.pairs:
+            for name in (pair.first, pair.second):
+                if name in places:
+                    place = places[name] + 0.14
+                    axes.plot(pair.near_label.distance, place, "D", color=STRANGERS, markersize=3.5)
+        axes.set_yticks(range(len(shown)), [_short(name) for name in shown], parse_math=False)
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        axes.set_xlim(left=0)
+        radius, proposed = found.trust_radius, found.proposed
+        lines: list[tuple[float | None, str, str, Any]] = [
+            (found.reach, "linked below", GREY, (0, (4, 2))),
+            (radius, "trust radius", "black", "-"),
+            (None if proposed == radius else proposed, "proposed", CHAINED, (0, (6, 1, 1, 1))),
+        ]
+        for distance, text, colour, dash in lines:
+            if distance is not None:
+                label = f"{text} {distance:.3g}"
+                axes.axvline(distance, color=colour, lw=0.9, ls=dash, label=label, zorder=0)
+        axes.plot([], [], "|", color=FRIENDS, markersize=7, label="learned faces of the person")
+        axes.plot([], [], "D", color=STRANGERS, markersize=3.5, label="nearest face of each other")
+        axes.set_xlabel("distance to the nearest labeled face")
+        figure.legend(loc="outside lower center", ncols=3, frameon=False)
+        axes.set_title("How well it separates the people it knows")
+        date = {"Date": None} if path.suffix == ".svg" else {}
+        figure.savefig(path, dpi=200, metadata=date)
+
+
+def _short(name: str) -> str:
+    """A name that fits beside its row.
+
+    >>> _short("ana"), len(_short(99 * "a"))
+    ('ana', 24)
+    """
+    return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"

@@ -1,0 +1,61 @@
+"""Alarms in time: on shades, where everything between two people can be blended."""
+
+from dataclasses import asdict
+
+import pytest
+
+from helpers.shades import one_by_one, shade_finder, write_shades
+from onlooker.core.errors import BadValue
+from onlooker.experiments import alarm_times
+from onlooker.experiments.alarm_times import IN_TIME, alarms, attack_frames
+from onlooker.experiments.paper.setup import Setup
+from onlooker.experiments.parallel import running_on
+from onlooker.experiments.report.html import drawing
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(alarm_times, "LENGTHS", (1, 30))
+    return tmp_path
+
+
+def test_takeovers_raise_an_alarm_in_time_and_streams_without_one_raise_none(folder):
+    data = write_shades(folder, ("ana", "ben"), 60, period=5)
+    with running_on(one_by_one):
+        section, rows = alarms(Setup(data=data, seeds=1, finder=shade_finder()))
+    taken = [row for row in rows if hasattr(row, "victim")]
+    honest = [row for row in rows if not hasattr(row, "victim")]
+    assert {(row.attack, row.length) for row in taken} == {("morph", 30)}
+    assert {row.victim for row in taken} == {"ana", "ben"}
+    for row in taken:
+        assert row.frames is not None
+        assert row.frames <= IN_TIME
+        assert row.frames_from_half >= row.frames
+        assert row.alarms == 1
+    assert [row.people for row in honest] == ["", "ana", "ben"]
+    assert all(row.shown > 0 and not row.false_alarms and not row.right_alarms for row in honest)
+    assert "100.0% raise an alarm within 20 frames" in section.found
+    assert "0 false alarms" in section.found
+    (figure,) = section.figures
+    assert drawing(figure).count("<svg") == 1
+    for each in section.tables:
+        assert all(len(row) == len(each.header) for row in each.rows)
+    assert asdict(rows[0])["alarm"] in ("region", "drift")
+
+
+def test_frames_of_an_attack_say_how_much_of_the_attacker_they_show():
+    own, theirs = [["own"]] * 3, [["first"], ["second"]]
+    frames = attack_frames(own, theirs, [None, *[["blend"]] * 99])
+    assert [round(frame.attacker, 3) for frame in frames["morph", 6]] == [
+        0.085, 0.255, 0.415, 0.585, 0.755, 0.915,
+    ]  # fmt: skip
+    assert [frame.attacker for frame in frames["companions", 6]] == [1, 0, 1, 0, 1, 0]
+    assert {tuple(frame.vector) for frame in frames["mislabeled", 6]} == {("second",)}
+    assert len(frames["morph", 100]) == 99  # one was refused
+
+
+def test_one_person_alone_cannot_be_taken_over(folder):
+    data = write_shades(folder, ("ana",), 16)
+    with pytest.raises(BadValue, match="need two people"):
+        alarms(Setup(data=data, seeds=1, finder=shade_finder()))

@@ -1,0 +1,46 @@
+"""The experiment on healing: a takeover happens, clicks take it back, and the table says so."""
+
+from dataclasses import asdict, replace
+
+import pytest
+
+from helpers.shades import one_by_one, shade_finder, write_shades
+from onlooker.experiments import healing, takeover
+from onlooker.experiments.healing import healing_table, takeover_and_healing
+from onlooker.experiments.paper.setup import Setup
+from onlooker.experiments.parallel import running_on
+
+
+@pytest.fixture
+def setup(tmp_path, monkeypatch):
+    """Shades, a tenth apart from frame to frame; people are eight apart."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(takeover, "LENGTHS", (1,))
+    monkeypatch.setattr(healing, "FRAMES", 100)
+    folder = write_shades(tmp_path, ("ana", "ben"), 16)
+    return Setup(data=folder, seeds=1, finder=shade_finder())
+
+
+def test_clicks_after_a_takeover_and_what_they_leave(setup):
+    with running_on(one_by_one):
+        section, rows = takeover_and_healing(setup)
+    healed = [row for row in rows if isinstance(row, healing.HealingRow)]
+    assert [(row.attacker, row.victim) for row in healed] == [("ana", "ben"), ("ben", "ana")]
+    for row in healed:
+        assert row.succeeded
+        assert 1 <= row.clicks <= 2
+        assert row.named == 0
+        assert (row.right_after, row.labels_lost) == (row.right_before, 0)
+        assert row.removed > 0
+    table = section.tables[-1]
+    assert "Healing after a morph of 100 frames" in table.caption
+    assert all(len(row) == len(table.header) for row in table.rows)
+    assert asdict(healed[0])["frames"] == 100
+
+
+def test_a_set_without_a_takeover_has_nothing_to_heal(setup):
+    with running_on(one_by_one):
+        _, rows = takeover_and_healing(setup)
+    safe = [replace(row, taken=0) for row in rows if isinstance(row, healing.HealingRow)]
+    (row,) = healing_table(safe).rows
+    assert row[1:4] == ("2", "0", "-")
