@@ -2,17 +2,21 @@
 
 import subprocess
 import sys
+import tomllib
 from functools import partial
 
 import pytest
 
 from helpers.commands import error_of, onlooker
+from helpers.pointers import ROOT
+from onlooker.core.errors import install_command
 
 COMMANDS = (
-    "demo", "watch", "serve", "enroll", "people list", "people rename", "people merge",
+    "demo", "watch", "serve", "login", "enroll", "people list", "people rename", "people merge",
     "people forget", "strangers list", "strangers name", "strangers ignore", "audit", "events",
-    "undo", "export", "import", "backup", "calibrate", "dataset simulate", "dataset record",
-    "dataset check",
+    "explain",
+    "undo", "export", "import", "backup", "restore", "calibrate", "dataset simulate",
+    "dataset record", "dataset check",
     "models", "models list", "models get", "models verify", "reproduce", "doctor",
 )  # fmt: skip
 
@@ -80,7 +84,16 @@ def test_only_reproduce_needs_scikit_learn():
     assert refused.returncode == 2
     assert refused.stderr == (
         "onlooker: reproduce needs sklearn, which is not installed: "
-        'pip install "onlooker[experiments]"\n'
+        f"{install_command('experiments')}\n"
+    )
+
+
+def test_the_hint_to_install_works_from_a_clone():
+    """Onlooker is in no registry: `pip install "onlooker[web]"` brought nothing."""
+    assert install_command("web") == f'pip install -e "{ROOT}[web]"'
+    assert (
+        "web"
+        in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     )
 
 
@@ -99,7 +112,7 @@ def test_what_is_not_installed_is_told_in_one_line(module):
     assert run.returncode == 2
     assert run.stdout == ""
     assert len(run.stderr.splitlines()) == 1
-    assert 'pip install "onlooker[faces]"' in run.stderr
+    assert install_command("faces") in run.stderr
 
 
 def test_help_does_not_import_what_only_some_commands_need():

@@ -9,9 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from helpers.commands import error_of
+from helpers.homes import LENGTH, small_learner
 from onlooker.cli.app import app
 from onlooker.experiments.datasets.facebank import find_faces
 from onlooker.experiments.datasets.manifest import Picture
+from onlooker.home.home import Home
 from onlooker.simulation.orl import pictures_of
 from onlooker.vision.finder import FaceFinder
 
@@ -120,6 +122,7 @@ def test_the_settings_decide_what_the_options_leave_open(pictures, home, found):
         (["walls"], "none of the 2 pictures in walls shows a usable face"),
         (["few"], "3 different strangers are too few"),
         (["damaged"], "two.png"),  # all of them, not only the first
+        (["damaged", "--people", "none"], "none is not a folder"),  # before any picture is read
         (["few", "--people", "walls"], "nobody in walls has two pictures with a usable face"),
         (["few", "--features", "embedding", "--detector", "haar"], "landmarks"),
         (["few", "--features", "embedding"], "ONLOOKER_EMBEDDING"),
@@ -144,6 +147,7 @@ def test_what_cannot_work_is_one_line(home, arguments, words):
     ("arguments", "words"),
     [
         ([], "STRANGERS"),
+        (["people", "--home", "people"], "not both"),
         (["people", "--plot", "plot.txt"], ".svg or .pdf or .png"),
         (["people", "--plot", "plot"], ".svg or .pdf or .png"),
         (["people", "--plot", "none/plot.svg"], "make none first"),
@@ -162,3 +166,57 @@ def test_bad_usage_is_exit_code_2_before_anything_is_done(home, arguments, words
     assert result.stdout == ""
     assert words in " ".join(result.stderr.split())
     assert not (home / "cache").exists()
+
+
+# ---- the people of a home
+
+
+def known(folder, *taught, observed=(), trust_radius=None):
+    """A home whose faces differ in one number."""
+    empty = small_learner().empty_copy(trust_radius=trust_radius)
+    with Home(folder, new_learner=lambda: empty) as made:
+        for x, name in taught:
+            made.teach(np.full(LENGTH, x / np.sqrt(LENGTH)), name)
+        for frame, x in enumerate(observed):
+            made.observe(np.full(LENGTH, x / np.sqrt(LENGTH)), camera="door", frame=frame)
+    return folder
+
+
+def test_the_people_of_a_home_are_compared_and_drawn(home):
+    folder = known(home / "known", (0, "ana"), (9, "ben"), (2.4, "twin"), observed=(0.6, 1.1, 8.4))
+    result = calibrate("--home", folder, "--plot", home / "people.png")
+    assert result.exit_code == 0, result.output
+    *pairs, everybody = map(json.loads, result.stdout.splitlines())
+    assert [(row["first"], row["second"], row["alike"]) for row in pairs] == [
+        ("ana", "twin", "faces"), ("ben", "twin", None), ("ana", "ben", None),
+    ]  # fmt: skip
+    assert pairs[0]["doubt"]["not_name"] == "twin"
+    assert everybody["proposed"] == 5.99
+    assert [row["name"] for row in everybody["people"]] == ["ana", "ben", "twin"]
+    assert "ana and twin" in result.stderr
+    assert "say 'not twin' of face" in result.stderr
+    assert "--trust-radius 5.99" in result.stderr
+    assert cv2.imread(str(home / "people.png")).std() > 1
+
+
+@pytest.mark.parametrize(
+    ("taught", "radius", "words"),
+    [
+        ([(0, "ana"), (0.5, "ana")], None, "only ana has a name here: there is nobody"),
+        ([(0, "ana"), (1e-5, "twin")], None, "even labeled faces are linked"),
+        ([(0, "ana"), (5, "ana"), (9, "b")], 0.5, "more than the trust radius of 0.5: each"),
+        ([(0, "ana"), (9, "ben")], 8.99, "the trust radius of 8.99 is right"),
+        ([(0, "ana"), (9, "ben")], None, "no two people are too alike"),
+    ],
+    ids=["one person", "twins", "a radius smaller than a person", "right", "apart"],
+)  # fmt: skip
+def test_what_a_home_needs_is_said_in_words(home, taught, radius, words):
+    result = calibrate("--home", known(home / "known", *taught, trust_radius=radius))
+    assert result.exit_code == 0, result.output
+    assert words in " ".join(result.stderr.split())
+
+
+def test_a_home_without_names_cannot_be_compared(home):
+    assert "nobody has a name" in error_of(calibrate("--home", known(home / "known")))
+    assert "is not a home" in error_of(calibrate("--home", home / "none"))
+    assert not (home / "calibration.svg").exists()

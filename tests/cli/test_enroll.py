@@ -1,5 +1,6 @@
 """`onlooker enroll` on real faces: what is taught, and what is refused before anything changes."""
 
+import numpy as np
 import pytest
 
 from helpers.commands import error_of, onlooker, rows
@@ -73,6 +74,23 @@ def test_enroll_from_a_video_then_watch(pictures, tmp_path):
     assert [sighting["label"] for sighting in sightings] == ["ana"] * 4 + [None] * 8
 
 
+def test_a_video_of_two_people_is_refused(tmp_path):
+    """One man, then another: one of the two had the name, without a word."""
+    first, second = (
+        moving([face_before_wall(person, number) for number in range(3)]) for person in (1, 2)
+    )
+    write_film(tmp_path / "two.mp4", [*first, *second])
+    said = error_of(onlooker("enroll", "ana", "two.mp4", "--home", "h"))
+    assert "two.mp4 seems to show two people" in said
+    assert "cut it, or use pictures" in said
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_nobody_is_enrolled_without_a_name(name, ana, tmp_path):
+    assert "name" in error_of(onlooker("enroll", name, *ana, "--home", "h"))
+    assert not (tmp_path / "h").exists()
+
+
 def test_a_bad_video_names_itself_and_nothing_is_taught(ana, tmp_path):
     write_film(tmp_path / "wall.mp4", [WALL] * 3)
     (tmp_path / "half.mp4").write_bytes((tmp_path / "wall.mp4").read_bytes()[:500])
@@ -93,3 +111,62 @@ def test_people_may_be_videos(tmp_path):
     assert [row["taught"] for row in result] == [4, 1]
     with reopen("h", face_distances()) as home:
         assert home.learner.names == ("ana", "ben")
+
+
+# A photo library -----------------------------------------------------------------------------
+
+
+def library(root):
+    """As Frigate and immich lay it out: face crops, nested photos, a folder of unsorted faces."""
+    for number in range(3):
+        crop = face_before_wall(1, number)[120:344, 220:404]
+        write_picture(root / "ana" / f"ana-{number}.webp", crop)
+        write_picture(root / "ben" / "2024" / "trip" / f"{number}.jpg", face_before_wall(2, number))
+    write_picture(root / "train" / "unsorted.webp", face_before_wall(3, 0))
+    write_picture(root / "ben" / "wall.png", WALL)
+    write_picture(root / "ben" / "two.png", np.hstack([face_before_wall(p, 0) for p in (2, 4)]))
+    write_picture(root / "ben" / "ana.png", face_before_wall(1, 0)[120:344, 220:404])
+    (root / "ben" / "notes.jpg").write_text("not a photo")
+    (root / ".thumbnails").mkdir()
+    (root / "README.txt").write_text("not a person")
+    return root
+
+
+def test_a_photo_library_is_taught_once_and_bad_photos_are_told_one_by_one(tmp_path):
+    root = library(tmp_path / "faces")
+    result = onlooker("enroll-folder", root, "--home", "h")
+    assert rows(result) == [
+        {"name": "ana", "photos": 3, "bad": 0, "taught": 3, "labeled": 3},
+        {"name": "ben", "photos": 7, "bad": 4, "taught": 3, "labeled": 3},
+    ]
+    lines = result.stderr.splitlines()
+    assert len(lines) == 4
+    for file, words in (
+        ("wall.png", "no face"),
+        ("two.png", "2 faces"),
+        ("notes.jpg", "not a JPEG"),
+        ("ana.png", "another person"),
+    ):
+        assert any(file in each and words in each for each in lines), (file, lines)
+    before = sequence()
+    again = onlooker("enroll-folder", root, "--home", "h")
+    assert [row["taught"] for row in rows(again)] == [0, 0]
+    assert sequence() == before
+
+
+def test_who_was_forgotten_is_not_brought_back_by_a_library(tmp_path):
+    root = library(tmp_path / "faces")
+    rows(onlooker("enroll-folder", root, "--home", "h", "--most", 2))
+    rows(onlooker("people", "forget", "ana", "--home", "h"))
+    again = onlooker("enroll-folder", root, "--home", "h", "--most", 2)
+    assert {row["name"]: row["labeled"] for row in rows(again)} == {"ana": 0, "ben": 2}
+    assert "ana is not taught again" in again.stderr
+
+
+def test_a_library_without_a_usable_photo_makes_no_home(tmp_path):
+    write_picture(tmp_path / "faces" / "ana" / "wall.png", WALL)
+    said = onlooker("enroll-folder", "faces", "--home", "h")
+    assert said.exit_code == 1
+    assert "none of 1 photos in faces can be used" in said.stderr
+    assert "nobody is in" in error_of(onlooker("enroll-folder", "faces/ana", "--home", "h"))
+    assert not (tmp_path / "h").exists()

@@ -1,22 +1,20 @@
 """The commands on a home: what they print, what they change, and what they refuse."""
 
 import json
-import shutil
 import zipfile
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from helpers.commands import error_of
-from helpers.homes import LENGTH, files_with, png, small_learner, stream
+from helpers.homes import LENGTH, change_database, files_with, png, small_learner, stream
 from onlooker.cli.app import app
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.similarity import HeatKernel
-from onlooker.home import backup as backing_up
-from onlooker.home.backup import back_up
+from onlooker.home.backup import BackupFailed, back_up
+from onlooker.home.database import Database
 from onlooker.home.events import digest
 from onlooker.home.home import Home
 from onlooker.home.people import count_people, merge, rename
@@ -29,6 +27,7 @@ COMMANDS = (
     "people", "people list", "people rename", "people merge", "people forget", "strangers",
     "strangers list", "strangers ask", "strangers name", "strangers not", "strangers skip",
     "strangers ignore", "strangers show", "audit", "events", "undo", "export", "import", "backup",
+    "restore", "explain", "history", "history find", "history sightings",
 )  # fmt: skip
 STRANGER = np.full(LENGTH, 40.0, np.float32)
 
@@ -291,14 +290,35 @@ def test_events_and_undo(home):
     assert "cannot be undone to" in error_of(run("undo", "--to", 9999, "--home", home))
 
 
+def test_undo_brings_a_named_stranger_back(home):
+    (before,) = rows("strangers", "list", "--home", home)
+    last = rows("events", "--home", home)[-1]["event"]
+    rows("strangers", "name", before["card"], "zoe", "--home", home)
+    assert rows("strangers", "list", "--home", home) == []
+    rows("undo", "--to", last, "--home", home)
+    assert rows("strangers", "list", "--home", home) == [before]
+    assert "zoe" not in {row["name"] for row in rows("people", "list", "--home", home)}
+
+
 # ---- which home
 
 
 @pytest.mark.parametrize("command", [["people", "list"], ["strangers", "list"], ["events"]])
-def test_a_home_in_use_is_told_in_one_line(home, command, tmp_path):
+def test_a_home_in_use_is_told_in_one_line(home, command):
     with reopen(home, face_distances()):
         assert "is in use by process" in error_of(run(*command, "--home", home))
-        assert "is in use by process" in error_of(run("backup", tmp_path / "copy", "--home", home))
+
+
+def test_a_home_in_use_can_be_backed_up_but_not_restored_over(home, tmp_path):
+    with reopen(home, face_distances()) as used:
+        (row,) = rows("backup", tmp_path / "copy", "--home", home)
+        assert row["event"] == used.sequence
+        restoring = ("restore", tmp_path / "copy", "--home", home, "--replace")
+        assert "is in use by process" in error_of(run(*restoring))
+    (row,) = rows(*restoring)
+    assert row["replaced"] == f"{home}.replaced-1"
+    assert word(home) == word(home.with_name("home.replaced-1"))
+    assert "is a home already; --replace" in error_of(run(*restoring[:-1]))
 
 
 def test_a_folder_that_is_no_home_is_left_alone(tmp_path):
@@ -341,6 +361,18 @@ def test_an_export_becomes_the_same_home(home, tmp_path):
         for vertex in old.album.vertices():
             assert new.album.picture(vertex) == old.album.picture(vertex)
     assert "exists already" in error_of(run("export", "people.onlooker", "--home", home))
+
+
+def test_a_new_home_of_an_export_may_have_another_trust_radius(home, tmp_path):
+    rows("export", "people.onlooker", "--home", home)
+    rows("import", "people.onlooker", "--home", tmp_path / "new", "--trust-radius", "0.7")
+    with reopen(tmp_path / "new", face_distances()) as new:
+        assert new.learner.trust_radius == 0.7
+        assert len(new.learner) > 0
+    assert word(tmp_path / "new") == word(home)
+    rows("import", "people.onlooker", "--home", tmp_path / "new", "--trust-radius", "0.7")
+    again = "import", "people.onlooker", "--home", tmp_path / "new", "--trust-radius", "off"
+    assert "built with trust radius 0.7 and keeps it" in error_of(run(*again))
 
 
 def test_an_export_joins_what_is_known_already(home, tmp_path):
@@ -457,17 +489,19 @@ def test_a_backup_is_the_same_home(home, tmp_path):
     assert "lies in the home itself" in error_of(run("backup", home / "copy", "--home", home))
 
 
-def test_a_copy_that_is_not_the_same_is_no_backup(home, tmp_path, monkeypatch):
-    def careless(source, target, **options):
-        shutil.copytree(source, target, **options)
-        path = target / "onlooker.db"
-        raw = path.read_bytes()
-        path.write_bytes(raw[:-1] + bytes([raw[-1] ^ 1]))
+@pytest.mark.parametrize("part", ["database", "snapshot"])
+def test_a_copy_that_is_not_the_same_is_no_backup(home, tmp_path, monkeypatch, part):
+    copy_to = Database.copy_to
 
-    monkeypatch.setattr(
-        backing_up, "shutil", SimpleNamespace(**vars(shutil) | {"copytree": careless})
-    )
-    with pytest.raises(backing_up.BackupFailed, match=r"onlooker\.db was not copied as it is"):
+    def careless(self, path, between):
+        copy_to(self, path, between)
+        change_database(path.parent, "DELETE FROM events WHERE sequence > 50")
+
+    if part == "database":
+        monkeypatch.setattr(Database, "copy_to", careless)
+    else:
+        monkeypatch.setattr("shutil.copyfileobj", lambda source, copy: copy.write(b"something"))
+    with pytest.raises(BackupFailed, match=r"differs|not sound|not copied as it is"):
         back_up(home, tmp_path / "copy", face_distances())
     assert not list(tmp_path.glob("*copy*"))
     assert not list(tmp_path.glob(".copy*"))

@@ -1,11 +1,16 @@
 """Where settings come from, and what `onlooker doctor` says of them."""
 
 import os
+import re
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 
 from helpers.commands import error_of, onlooker
+from helpers.homes import opened
 from onlooker.cli.settings import ALL_SETTINGS, example_file, load_settings
+from onlooker.core.errors import install_command
+from onlooker.home.retention import RetentionPolicy
 from onlooker.vision.scales import DEFAULT_SCALES
 
 
@@ -61,3 +66,38 @@ def test_a_setting_of_an_earlier_version_names_what_replaces_it(tmp_path):
     text = error_of(onlooker("doctor"))
     assert "save_every" in text
     assert "a home stores every change at once" in text
+
+
+def test_doctor_says_missing_where_something_is_missing_and_how_to_get_it(monkeypatch):
+    """It said "ok  onnxruntime  not installed"."""
+
+    def version(package):
+        if package in ("onnxruntime", "fastapi"):
+            raise PackageNotFoundError(package)
+        return "1.0"
+
+    monkeypatch.setattr("onlooker.cli.doctor.version", version)
+    result = onlooker("doctor")
+    assert result.exit_code == 0, result.output
+    marks = {row[9:23].strip(): (row[:7].strip(), row[25:]) for row in result.stdout.splitlines()}
+    for name, extra in (("onnxruntime", "embedding"), ("fastapi", "web")):
+        mark, text = marks[name]
+        assert mark == "missing"
+        assert install_command(extra) in text
+    for mark, text in marks.values():
+        assert mark != "ok" or "not installed" not in text
+    monkeypatch.setenv("ONLOOKER_FEATURES", "embedding")
+    needed = onlooker("doctor")
+    assert needed.exit_code == 1
+    assert "MISSING  onnxruntime" in needed.stdout
+
+
+def test_the_ballast_is_explained_where_it_is_seen(tmp_path):
+    with opened(tmp_path / "h", retention=RetentionPolicy(ballast_megabytes=0.1)) as home:
+        home.expire()
+    assert "space reserved" in (tmp_path / "h" / "README.txt").read_text()
+    text = onlooker("doctor", "--home", "h").stdout
+    names = {row[9:23].strip() for row in text.splitlines()}
+    assert {path.name for path in (tmp_path / "h").iterdir()} <= names
+    assert re.search(r"ballast +0\.1 MB, space reserved", text)
+    assert "nothing is not a home" in onlooker("doctor", "--home", "nothing").stdout

@@ -1,13 +1,18 @@
-"""Where `serve` sends an alert about a new stranger: a webhook, an MQTT broker, both or none."""
+"""Where `serve` sends alerts about strangers, alarms and cameras: webhook, MQTT broker, or none."""
 
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onlooker.alerts.queue import AlertQueue
 from onlooker.alerts.webhook import Webhook
+from onlooker.cli.output import print_problem
 from onlooker.core.errors import BadValue
+from onlooker.home.alarms import Alarm
+from onlooker.home.events import Event
+from onlooker.video.live import CameraChange
 
 if TYPE_CHECKING:
     from onlooker.alerts.mqtt import Broker
@@ -41,6 +46,26 @@ class Alerts:
         """Queue the alert at every sender; does not wait."""
         for sender in self._senders:
             sender(alert)
+
+    def alarm(self, event: Event) -> None:
+        """Print an alarm, and send an alert about it; whose name it is about stays here."""
+        alarm = Alarm.of(event.changes[0])
+        print_problem(f"alarm: {alarm.words} (event {event.sequence})")
+        where = {"camera": event.camera, "frame": event.frame, "time": event.time}
+        self({"event": "alarm", "kind": alarm.kind, "sequence": event.sequence, **where})
+
+    def camera(self, change: CameraChange) -> None:
+        """Send an alert that a camera began to fail, or that this is over."""
+        self(
+            {
+                "event": "camera",
+                "camera": change.camera,
+                "state": change.state,
+                "problem": change.problem,
+                "since": change.since,
+                "time": time.time(),
+            }
+        )
 
     def problems(self) -> list[str]:
         """The problems of all senders, without secrets."""

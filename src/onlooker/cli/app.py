@@ -7,20 +7,22 @@ from typer.core import TyperGroup
 
 import onlooker
 from onlooker.cli.audit import audit_home
+from onlooker.cli.bench import bench
 from onlooker.cli.calibrate import calibrate_command
 from onlooker.cli.cluster import cluster
 from onlooker.cli.dataset import dataset
 from onlooker.cli.demo import demo
 from onlooker.cli.doctor import doctor
-from onlooker.cli.enroll import enroll
-from onlooker.cli.history import events, undo
+from onlooker.cli.enroll import enroll, enroll_folder
+from onlooker.cli.explain import explain
+from onlooker.cli.history import events, history, undo
 from onlooker.cli.models import models
 from onlooker.cli.output import print_problem
 from onlooker.cli.people import people
 from onlooker.cli.reproduce import reproduce
-from onlooker.cli.serve import serve
+from onlooker.cli.serve import login, serve
 from onlooker.cli.strangers import strangers
-from onlooker.cli.transfer import backup, export, import_command
+from onlooker.cli.transfer import backup, export, import_command, restore_command
 from onlooker.cli.watch import watch
 from onlooker.core.errors import OnlookerError
 
@@ -41,7 +43,6 @@ class CommandGroup(TyperGroup):
 
 app = typer.Typer(
     cls=CommandGroup,
-    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -50,20 +51,26 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(watch)
 app.command()(serve)
+app.command()(login)
 app.command()(enroll)
+app.command("enroll-folder")(enroll_folder)
 app.add_typer(people, name="people")
 app.add_typer(strangers, name="strangers")
+app.command()(explain)
 app.command("audit")(audit_home)
+app.add_typer(history, name="history")
 app.command()(events)
 app.command()(undo)
 app.command()(export)
 app.command("import")(import_command)
 app.command()(backup)
+app.command("restore")(restore_command)
 app.command("calibrate")(calibrate_command)
 app.add_typer(dataset, name="dataset")
 app.add_typer(models, name="models")
 app.add_typer(cluster, name="cluster")
 app.command()(reproduce)
+app.add_typer(bench, name="bench")
 app.command()(doctor)
 
 

@@ -8,7 +8,7 @@ from rich.progress import Progress
 
 from onlooker.cli.homes import HomeOption, open_with_strangers
 from onlooker.cli.output import print_row
-from onlooker.home.audit import PersonAudit, audit
+from onlooker.home.audit import TWICE, PersonAudit, audit
 
 
 def audit_home(home: HomeOption = None) -> None:
@@ -16,8 +16,10 @@ def audit_home(home: HomeOption = None) -> None:
 
     A row a person: how many faces are labeled and learned; the learned ones farthest from every
     label, with the number of steps to one and the weakest; which names labeled faces get when their
-    own label is hidden, and all faces when the person is; who is most alike. The last row estimates
-    which share of the named faces are strangers'. Nothing is changed.
+    own label is hidden, and all faces when the person is; who is most alike. Then a row for each
+    two faces of one frame that had the same name. The last row estimates which share of the named
+    faces are somebody else's: those that hang on a step longer than longest_link, as between two
+    people. Nothing is changed.
 
     Example: onlooker audit --home home/
     """
@@ -27,15 +29,23 @@ def audit_home(home: HomeOption = None) -> None:
         bar = Progress(console=console, transient=True, disable=not console.is_terminal)
         with bar as progress:
             task = progress.add_task("auditing", total=len(book.home.learner.names))
-            found = audit(book.home.learner, refused=refused, done=lambda: progress.advance(task))
+            found = audit(
+                book.home.learner,
+                refused=refused,
+                events=book.home.events(limit=TWICE, kind="twice", newest=True),
+                done=lambda: progress.advance(task),
+            )
     for person in found.people:
         print_row(**_row(person))
+    for pair in found.twice:
+        print_row(twice=asdict(pair))
     if not found.people:
         raise typer.Exit
     print_row(
         named_unknown=round(found.named_unknown, 4),
         refused=refused,
         contamination=None if found.contamination is None else round(found.contamination, 4),
+        longest_link=None if found.longest_link is None else round(found.longest_link, 4),
     )
 
 

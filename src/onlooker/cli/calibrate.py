@@ -1,7 +1,8 @@
-"""`onlooker calibrate`: bandwidth and cutoff from faces of strangers."""
+"""`onlooker calibrate`: bandwidth and cutoff from strangers, a trust radius from known people."""
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from onlooker.cli.homes import open_existing
 from onlooker.cli.options import (
     DetectorOption,
     FeaturesOption,
@@ -25,10 +27,17 @@ from onlooker.core.errors import BadValue
 from onlooker.core.similarity import squared_distances_of_all
 from onlooker.experiments.datasets.facebank import BankedFace, find_faces
 from onlooker.experiments.datasets.manifest import Picture
+from onlooker.home.separation import (
+    DoubtfulFace,
+    PeoplePair,
+    Separation,
+    separation,
+)
 from onlooker.recognition.enrolment import people_in
 from onlooker.video.image_files import SUFFIXES
 from onlooker.vision.calibration import CLIFF, Calibration, calibrate
-from onlooker.vision.finder import FaceFinder
+from onlooker.vision.finder import FaceFinder, kind_of
+from onlooker.vision.scales import TRUST_RADII
 
 MAX_PICTURES = 5000
 """Pictures of strangers that are used, because all pairs of them are compared."""
@@ -36,7 +45,7 @@ AROUND = (20, 5, 2, 1, 1 / 2, 1 / 5)
 """Cutoffs at which the chains are reported, as multiples of the cliff."""
 
 StrangersArgument = Annotated[
-    Path,
+    Path | None,
     typer.Argument(
         metavar="STRANGERS",
         help="A folder of pictures, each of a different person.",
@@ -52,10 +61,16 @@ RateOption = Annotated[
 PlotOption = Annotated[
     Path, typer.Option("--plot", metavar="FILE", help="Where the plot is written.")
 ]
+KnownOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--home", metavar="DIR", help="Compare the people of this home, instead of strangers."
+    ),
+]
 
 
 def calibrate_command(
-    strangers: StrangersArgument,
+    strangers: StrangersArgument = None,
     rate: RateOption = 0.001,
     people: PeopleOption = None,
     features: FeaturesOption = None,
@@ -64,6 +79,7 @@ def calibrate_command(
     vertices: VerticesOption = None,
     detector: DetectorOption = None,
     plot: PlotOption = Path("calibration.svg"),
+    home: KnownOption = None,
 ) -> None:
     """Choose bandwidth and cutoff so that strangers stay strangers, and plot the trade-off.
 
@@ -74,9 +90,23 @@ def calibrate_command(
     folder of pictures by name, the plot also shows how many pairs of the same person the cutoff
     links.
 
+    With --home, and without strangers: how far are the people of a home from each other? Names who
+    is too alike, proposes a trust radius, and says of which faces it helps to say who they are not.
+    Nothing is changed.
+
     Example: onlooker calibrate strangers/ --rate 0.001 --features embedding --model sface
+
+    Example: onlooker calibrate --home home/ --plot people.svg
     """
-    from onlooker.experiments.report.plots import FORMATS, save_trade_off  # imports matplotlib
+    if (home is None) == (strangers is None):
+        raise typer.BadParameter(
+            "give a folder of STRANGERS, or --home DIR to compare the people of a home; not both"
+        )
+    from onlooker.experiments.report.plots import (  # imports matplotlib
+        FORMATS,
+        save_separation,
+        save_trade_off,
+    )
 
     if plot.suffix not in FORMATS:
         raise typer.BadParameter(f"{plot} must end in {' or '.join(FORMATS)}")
@@ -84,17 +114,25 @@ def calibrate_command(
         raise typer.BadParameter(f"cannot write {plot}: {plot} is a folder")
     if not plot.absolute().parent.is_dir():
         raise typer.BadParameter(f"cannot write {plot}: make {plot.parent} first")
+    if strangers is None:
+        known = _separation(home)
+        save_separation(plot, known)
+        _print_separation(known, plot)
+        return
     chosen = load_settings(
         features=features, model=model, provider=provider, vertices=vertices, detector=detector
     )
     finder = finder_from(chosen)
     files = _pictures_in(existing_folder(strangers, "pictures of strangers"))
+    known_files = [] if people is None else _pictures_by_name(people)
     found = find_faces(_as_pictures(files), finder)
     usable = [(file, vector) for file, vector in zip(files, map(_largest, found), strict=True)]
     good = [(file, vector) for file, vector in usable if vector is not None]
     if not good:
         raise BadValue(f"none of the {len(files)} pictures in {strangers} shows a usable face")
-    same_person = None if people is None else _same_person_distances(people, finder)
+    same_person = _same_person_distances(known_files, finder) if known_files else None
+    if same_person is not None and not len(same_person):
+        raise BadValue(f"nobody in {people} has two pictures with a usable face")
     with Console(stderr=True).status("comparing all pairs"):
         result = calibrate(
             np.array([vector for _, vector in good]),
@@ -125,14 +163,17 @@ def _largest(faces: Sequence[BankedFace]) -> Rows | None:
     return faces[0].vector if faces else None
 
 
-def _same_person_distances(folder: Path, finder: FaceFinder) -> Floats:
-    """Distances between pictures of the same person, of everybody in the folder."""
-    files = [
+def _pictures_by_name(folder: Path) -> list[tuple[str, Path]]:
+    return [
         (name, file)
         for name, some in people_in(existing_folder(folder)).items()
         for file in some
         if file.suffix.lower() in SUFFIXES
     ]
+
+
+def _same_person_distances(files: Sequence[tuple[str, Path]], finder: FaceFinder) -> Floats:
+    """Distances between pictures of the same person, of everybody."""
     faces: dict[str, list[Rows]] = {}
     found = find_faces(_as_pictures([file for _, file in files]), finder)
     for (name, _), vector in zip(files, map(_largest, found), strict=True):
@@ -142,9 +183,7 @@ def _same_person_distances(folder: Path, finder: FaceFinder) -> Floats:
     for good in faces.values():
         squared = squared_distances_of_all(finder.features.distance, np.array(good))
         gaps.append(np.sqrt(squared[np.triu_indices(len(good), 1)]))
-    if not any(map(len, gaps)):
-        raise BadValue(f"nobody in {folder} has two pictures with a usable face")
-    return np.concatenate(gaps)
+    return np.concatenate([np.zeros(0), *gaps])
 
 
 def _print_result(
@@ -209,4 +248,110 @@ def _about_chains(found: Calibration) -> list[str]:
             f"  cutoff {row['cutoff']:.2g}: {row['named']:.2g}, without chains {row['direct']:.2g}"
             for row in _chains(found)
         ),
+    ]
+
+
+# ---- the people of a home
+
+
+def _separation(home: Path | None) -> Separation:
+    with open_existing(home) as opened:
+        learner = opened.learner
+    if not learner.names:
+        raise BadValue(f"nobody has a name in {home}; name somebody first, with `onlooker enroll`")
+    with Console(stderr=True).status("comparing everybody"):
+        return separation(learner, most=TRUST_RADII[kind_of(learner.features)])
+
+
+def _print_separation(found: Separation, plot: Path) -> None:
+    """A row a pair and a row of all as JSON on stdout, and words on stderr."""
+    for pair in found.pairs:
+        print_row(**asdict(pair))
+    print_row(
+        people=[asdict(person) for person in found.people],
+        reach=found.reach,
+        trust_radius=found.trust_radius,
+        proposed=found.proposed,
+        plot=str(plot),
+    )
+    text = [one_line(each) for each in separation_in_words(found)]
+    print("\n".join([*text, f"plot: {plot}"]), file=sys.stderr)
+
+
+def separation_in_words(found: Separation) -> list[str]:
+    """What a person should know and do.
+
+    >>> from onlooker.home.separation import PersonSpread
+    >>> separation_in_words(Separation((PersonSpread("ana", 4, 0.3, ()),), (), 0.91, None, None))
+    ['only ana has a name here: there is nobody to tell apart']
+    """
+    if len(found.people) == 1:
+        text = [f"only {found.people[0].name} has a name here: there is nobody to tell apart"]
+    else:
+        nearest = found.pairs[0]
+        text = [
+            f"{len(found.people)} people; the nearest two are {nearest.first} and "
+            f"{nearest.second}, {nearest.nearest.distance:.3f} apart (faces nearer than "
+            f"{found.reach:.3f} are linked)"
+        ]
+        text += [said for pair in found.too_alike for said in _about_pair(pair)]
+        if not found.too_alike:
+            text.append("no two people are too alike")
+        text += [_about_doubt(pair.doubt) for pair in found.pairs if pair.doubt and not pair.alike]
+    return text + _about_radius(found)
+
+
+ALIKE = {
+    "labels": "too alike: even labeled faces are linked, and no trust radius tells them apart. If "
+    "they are one person, `onlooker people merge` joins the names; if not, label more of both",
+    "faces": "too alike: learned faces of the two are linked, and walks go from the one to the "
+    "other",
+    "radius": "too alike for the trust radius: a face of the one is within it of a label of the "
+    "other",
+}
+
+
+def _about_pair(pair: PeoplePair) -> list[str]:
+    """Why two people are too alike, and what can be said."""
+    if pair.alike is None:
+        return []
+    faces = pair.near_label if pair.alike == "radius" else pair.nearest
+    where = f"faces {faces.first} and {faces.second}, {faces.distance:.3f} apart"
+    lines = [f"{pair.first} and {pair.second} ({where}) are {ALIKE[pair.alike]}"]
+    return lines if pair.doubt is None else [*lines, f"  {_about_doubt(pair.doubt)}"]
+
+
+def _about_doubt(face: DoubtfulFace) -> str:
+    return (
+        f"say 'not {face.not_name}' of face {face.vertex} of {face.name}: {face.share:.0%} of its "
+        f"walks end at {face.not_name}"
+    )
+
+
+def _about_radius(found: Separation) -> list[str]:
+    """The radius that is proposed, what it costs, and how to use it."""
+    radius, text = found.trust_radius, list[str]()
+    for person in found.people:
+        if radius is not None and person.widest is not None and person.widest > radius:
+            text.append(
+                f"two labeled faces of {person.name} are {person.widest:.3f} apart, which is more "
+                f"than the trust radius of {radius:g}: each has a circle of its own, and what lies "
+                "between them is a question, not a name"
+            )
+    if found.proposed is None:
+        return text
+    now = "off" if radius is None else f"{radius:g}"
+    if found.proposed == radius:
+        return [*text, f"the trust radius of {now} is right: nobody else's face is within it"]
+    if found.proposed == 0:
+        return [*text, "no trust radius can be proposed: faces of different people are the same"]
+    learned = sum(len(person.learned) for person in found.people)
+    beyond = sum(person.beyond(found.proposed) for person in found.people)
+    return [
+        *text,
+        f"proposed trust radius: {found.proposed:g} (now {now}): no labeled face has a face of "
+        f"somebody else within it, linked people aside; {beyond} of {learned} learned faces are "
+        "beyond it and would be questions",
+        "a home keeps the radius it was made with; another: onlooker export FILE --home HOME; "
+        f"onlooker import FILE --home NEW --trust-radius {found.proposed:g}",
     ]

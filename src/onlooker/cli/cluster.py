@@ -7,7 +7,7 @@ Whatever needs Ray or pydantic is imported when a command runs.
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from onlooker.cli.history import FaceOption, PhotoArgument
 from onlooker.cli.homes import warn_of_chains
 from onlooker.cli.options import NameArgument
 from onlooker.cli.output import (
@@ -37,6 +38,7 @@ from onlooker.core.files import OWNER_ONLY, replace_file
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.home.people import count_people
 from onlooker.home.transfer import Export, to_bytes
+from onlooker.video.image_files import read_picture
 
 if TYPE_CHECKING:
     from onlooker.cluster.camera import RemoteCameraStatus
@@ -111,27 +113,26 @@ def status(
     address: AddressOption = None,
     watch: WatchOption = False,
 ) -> None:
-    """Show the state of every site: a table on a terminal, otherwise JSON Lines.
+    """Show the state of every site and camera: a table on a terminal, otherwise JSON Lines.
+
+    The exit code is 1 if a site is away, or degraded because one of its cameras is failing.
 
     Example: onlooker cluster status --watch
     """
-    with _connected("status", config, address) as found:
+    with _connected("status", config, address):
         from onlooker.cluster.fleet import site_statuses
-        from onlooker.cluster.ray_camera import camera_statuses
 
-        cameras = [camera.name for site in found.sites for camera in site.cameras]
         console = Console()
         if not watch:
             seen = site_statuses(visit=True)
             if console.is_terminal:
-                console.print(site_table(seen, camera_statuses(cameras)))
+                console.print(site_table(seen))
             for state in () if console.is_terminal else seen:
                 print_row(**site_row(state))
-            raise typer.Exit(int(any(state.state == "away" for state in seen)))
+            raise typer.Exit(int(any(state.health in ("away", "degraded") for state in seen)))
         with Live(console=console, auto_refresh=False) as live:
             while True:
-                table = site_table(site_statuses(), camera_statuses(cameras))
-                live.update(table, refresh=True)
+                live.update(site_table(site_statuses()), refresh=True)
                 time.sleep(1.0)
 
 
@@ -185,6 +186,36 @@ def forget(
     for receipt in receipts:
         print_row(**asdict(receipt))
     if all(receipt.state == "unknown" for receipt in receipts):
+        raise typer.Exit(1)
+
+
+@cluster.command()
+def find(
+    photo: PhotoArgument,
+    config: ConfigOption = DEFAULT_CONFIG,
+    address: AddressOption = None,
+    face: FaceOption = None,
+    timeout: TimeoutOption = 10.0,
+) -> None:
+    """Was this face at any site before? One row for each site and person, the most likely first.
+
+    The exit code is 1 if nobody was, or if a site did not answer.
+
+    Example: onlooker cluster find visitor.jpg
+    """
+    with _connected("find", config, address) as found:
+        from onlooker.cluster.fleet import find_everywhere
+
+        vector = found.finder.query_vector(read_picture(photo), face)
+        answers = find_everywhere([site.name for site in found.sites], vector, timeout)
+    rows = [(answer.site, who) for answer in answers for who in answer.seen]
+    for site, who in sorted(rows, key=lambda row: -row[1].similarity):
+        print_row(site=site, **asdict(who))
+    missing = [answer for answer in answers if answer.problem]
+    print_problems(f"without site {answer.site}: {answer.problem}" for answer in missing)
+    if not rows:
+        print_problem("nobody like that was here, as far as is stored")
+    if missing or not rows:
         raise typer.Exit(1)
 
 
@@ -263,12 +294,12 @@ def site_row(state: "SiteStatus") -> dict[str, Any]:
     report = state.report
     return {
         "site": state.site,
-        "state": state.state,
+        "state": state.health,
         "event": report and report.event,
         "people": list(report.names) if report else [],
         "vertices": report and report.vertices,
         "examples": report and report.examples,
-        "cameras": report.last_numbers if report else {},
+        "cameras": {camera.camera: _camera_row(camera, state) for camera in state.cameras},
         "again": report and report.duplicates,
         "gaps_refused": report and report.gaps,
         "clock_ahead": round(state.clock_skew, 3),
@@ -282,21 +313,32 @@ def site_row(state: "SiteStatus") -> dict[str, Any]:
     }
 
 
-def site_table(
-    states: "Sequence[SiteStatus]", cameras: "Mapping[str, RemoteCameraStatus | str]"
-) -> Table:
-    """All sites, one row each, with the frames their cameras have sent."""
+def _camera_row(camera: "RemoteCameraStatus", site: "SiteStatus") -> dict[str, Any]:
+    """One camera for a line of JSON; examples: how many of its faces the site has."""
+    now, report = camera.condition, site.report
+    return {
+        "state": now.state,
+        "since": now.since,
+        "problem": now.problem or None,
+        "fps": round(now.fps, 1),
+        "last_frame": now.last_frame,
+        "frames": camera.counts.frames,
+        "examples": report.last_numbers.get(camera.camera, 0) if report else None,
+    }
+
+
+def site_table(states: "Sequence[SiteStatus]") -> Table:
+    """All sites, one row each, with their cameras."""
     table = Table(*COLUMNS)
     for state in states:
         report = state.report
-        sent = sorted(report.last_numbers.items()) if report else []
         table.add_row(
             state.site,
-            Text(state.state, style="green" if state.state == "serving" else "bold red"),
+            Text(state.health, style="green" if state.health == "serving" else "bold red"),
             str(len(report.names)) if report else "-",
             str(report.vertices) if report else "-",
             str(report.event) if report else "-",
-            "\n".join(_camera(name, number, cameras.get(name)) for name, number in sent) or "-",
+            Text("\n".join(_camera(camera, state) for camera in state.cameras) or "-"),
             f"{state.clock_skew:+.2f} s" if report else "-",
             f"{time.time() - state.last_seen:.0f} s ago" if state.last_seen else "never",
             Text("\n".join(state.problems())),
@@ -304,14 +346,18 @@ def site_table(
     return table
 
 
-def _camera(name: str, number: int, state: "RemoteCameraStatus | str | None") -> str:
-    """A camera with the number of its last batch, and what became of the others."""
-    if state is None or isinstance(state, str):
-        return f"{name} {number}"
-    dropped = f", {state.sent.dropped} dropped" if state.sent.dropped else ""
-    ended = ", ended" if state.ended else ""
-    problem = state.problem or state.counts.problem
-    return f"{name} {number}{dropped}{ended}{f': {problem}' if problem else ''}"
+def _camera(camera: "RemoteCameraStatus", site: "SiteStatus") -> str:
+    """A camera: its state, its speed, how many of its faces the site has, and what was dropped."""
+    now, number = camera.condition, 0
+    if site.report is not None:
+        number = site.report.last_numbers.get(camera.camera, 0)
+    words: str = now.state
+    if now.state == "failing":
+        words = f"failing for {max(0.0, time.time() - now.since):.0f} s"
+    elif now.state == "live":
+        words = f"live, {now.fps:.1f}/s"
+    dropped = f", {camera.sent.dropped} dropped" if camera.sent.dropped else ""
+    return f"{camera.camera}: {words}, {number} faces{dropped}"
 
 
 @contextmanager
@@ -349,8 +395,8 @@ def shown(state: "SiteStatus") -> "SiteRow":
         return SiteRow(state.site, "missing", 0, 0, 0, 0, 0, problem)
     return SiteRow(
         state.site,
-        "missing" if state.state == "away" else "well",
-        len(report.last_numbers),
+        "missing" if state.state == "away" else "well" if state.health == "serving" else "degraded",
+        len(state.cameras),
         report.vertices,
         len(report.names),
         report.examples,

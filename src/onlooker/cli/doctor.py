@@ -14,65 +14,110 @@ import numpy as np
 import typer
 
 import onlooker
+from onlooker.cli.homes import ServedHomeOption
 from onlooker.cli.output import one_line
 from onlooker.cli.settings import Settings, example_file, load_settings, settings_file
-from onlooker.core.errors import OnlookerError
+from onlooker.core.errors import OnlookerError, install_command
+from onlooker.home.reopen import is_home
 from onlooker.vision.models import SFACE_INT8, YUNET, cache_folder, find_model, installed
 from onlooker.vision.scales import DEFAULT_SCALES, TRUST_RADII
 
 PACKAGES = {
-    "numpy": "numpy",
-    "scipy": "scipy",
-    "opencv": "opencv-python-headless",
-    "av": "av",
-    "onnxruntime": "onnxruntime",
+    "numpy": ("numpy", ""),
+    "scipy": ("scipy", ""),
+    "opencv": ("opencv-python-headless", "faces"),
+    "av": ("av", "faces"),
+    "pillow": ("pillow", "faces"),
+    "fastapi": ("fastapi", "web"),
+    "uvicorn": ("uvicorn", "web"),
+    "websockets": ("websockets", "web"),
+    "paho": ("paho-mqtt", "mqtt"),
+    "ray": ("ray", "cluster"),
+    "onnxruntime": ("onnxruntime", "embedding"),
 }
+"""The package of each, and the extra that installs it."""
+OPTIONAL = {
+    "web": "for onlooker serve",
+    "mqtt": "for alerts over MQTT",
+    "cluster": "for onlooker cluster",
+    "embedding": "for --features embedding",
+}
+"""What those extras are for; the others are needed."""
+HOME_FILES = {
+    "onlooker.db*": "everything that was learned, pictures, sightings, history",
+    "snapshots": "the learner at some moments: a quick start, and undo",
+    "ballast": "space reserved so that forgetting works on a full disk; no data",
+    "lock": "who has the home open",
+    "token.json": "the token of programs, as a hash",
+    "sessions.json": "who is signed in at the page",
+    "login": "links to sign in that were not used yet",
+    "*.damaged-*": "a damaged database as it was found; delete it when nothing is missed",
+    "before-version-*": "the home before an upgrade; deleted after the undo horizon",
+    "README.txt": "this list, in short",
+}
+"""What is in the folder of a home."""
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check; missing means that something needed is not there."""
+    """The result of one check: ok, missing (something still works), or MISSING (needed)."""
 
     subject: str
     text: str
     missing: bool = False
+    """Whether something is not there."""
+    needed: bool = True
+    """Whether it has to be."""
+
+    @property
+    def mark(self) -> str:
+        """The word in front of it."""
+        return "ok" if not self.missing else "MISSING" if self.needed else "missing"
 
 
 def doctor(
     example_settings: Annotated[
         bool, typer.Option("--example-settings", help="Print a commented settings file instead.")
     ] = False,
+    home: ServedHomeOption = None,
 ) -> None:
     """Report what is installed, missing and set; exit code 1 if something needed is missing.
 
+    MISSING is needed, missing is not unless you want what it is for; both say how to get it. With a
+    home, what its files are.
+
     Example: onlooker doctor
+
+    Example: onlooker doctor --home home/
 
     Example: onlooker doctor --example-settings > onlooker.toml
     """
     if example_settings:
         print(example_file(), end="")
         return
-    chosen = load_settings()
+    chosen = load_settings(home=home)
     findings = [*_versions(chosen), *_threads(), *_models(chosen), _cameras(), *_settings(chosen)]
+    findings += _home_files(chosen["home"])
     for finding in findings:
-        mark = "MISSING" if finding.missing else "ok"
-        print(f"{mark:7}  {finding.subject:14}  {one_line(finding.text)}")
-    if any(finding.missing for finding in findings):
+        print(f"{finding.mark:7}  {finding.subject:14}  {one_line(finding.text)}")
+    if any(finding.missing and finding.needed for finding in findings):
         raise typer.Exit(1)
 
 
 def _versions(chosen: Settings) -> Iterator[Finding]:
     yield Finding("onlooker", onlooker.__version__)
     yield Finding("python", f"{platform.python_version()} on {platform.platform()}")
-    for name, package in PACKAGES.items():
-        optional = name == "onnxruntime" and chosen["features"] != "embedding"
+    for name, (package, extra) in PACKAGES.items():
         try:
             yield Finding(name, version(package))
         except PackageNotFoundError:
-            extra = "embedding" if name == "onnxruntime" else "faces"
-            text = f'not installed: pip install "onlooker[{extra}]"'
-            yield Finding(name, text, missing=not optional and not _imported(name))
+            needed = extra not in OPTIONAL or (
+                extra == "embedding" and chosen["features"] == "embedding"
+            )
+            purpose = f", needed {OPTIONAL[extra]}" if extra in OPTIONAL else ""
+            text = f"not installed{purpose}: {install_command(extra)}"
+            yield Finding(name, text, missing=not _imported(name), needed=needed)
 
 
 def _imported(name: str) -> bool:
@@ -97,7 +142,7 @@ def _models(chosen: Settings) -> Iterator[Finding]:
             model.read()
             yield Finding(subject, f"{Path(model.file).name}, checksum correct")
         except OnlookerError as error:
-            yield Finding(subject, str(error), missing=needed)
+            yield Finding(subject, str(error), missing=True, needed=needed)
     listed = ", ".join(f"{name} ({path})" for name, path in installed().items())
     yield Finding("models", listed or f"none downloaded into {cache_folder()}")
     if chosen["features"] == "embedding":
@@ -111,13 +156,30 @@ def _cameras() -> Finding:
     """Names and permissions only: opening a camera can block forever."""
     if not sys.platform.startswith("linux"):
         return Finding("cameras", "this system does not list them; try `onlooker watch 0`")
-    found = [
-        path if os.access(path, os.R_OK | os.W_OK) else f"{path} (no permission)"
-        for path in sorted(glob("/dev/video*"))
-    ]
-    return Finding(
-        "cameras", ", ".join(found) or "none on this machine; files and addresses work without one"
-    )
+    found = {path: os.access(path, os.R_OK | os.W_OK) for path in sorted(glob("/dev/video*"))}
+    if not found:
+        text = "none on this machine: plug one in; files and addresses work without"
+        return Finding("cameras", text, missing=True, needed=False)
+    if not any(found.values()):
+        text = f"no permission for {', '.join(found)}: join the group video"
+        return Finding("cameras", text, missing=True, needed=False)
+    return Finding("cameras", ", ".join(path for path, allowed in found.items() if allowed))
+
+
+def _home_files(home: str | None) -> Iterator[Finding]:
+    """What is in a home, by file."""
+    if home is None:
+        return
+    folder = Path(home)
+    if not is_home(folder):
+        text = f"{folder} is not a home: onlooker serve --home {folder} makes one"
+        yield Finding("home files", text, missing=True, needed=False)
+        return
+    for pattern, purpose in HOME_FILES.items():
+        for path in sorted(folder.glob(pattern)):
+            files = [path] if path.is_file() else list(path.rglob("*"))
+            size = sum(each.stat().st_size for each in files if each.is_file())
+            yield Finding(path.name, f"{size / 1e6:.1f} MB, {purpose}")
 
 
 def _settings(chosen: Settings) -> Iterator[Finding]:

@@ -1,12 +1,19 @@
-"""`onlooker enroll`: teach names from pictures and videos."""
+"""`onlooker enroll` and `enroll-folder`: teach names from pictures and videos."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.progress import track
 
-from onlooker.cli.homes import NewHomeOption, StateOption, open_or_create, teach_new
+from onlooker.cli.homes import (
+    NewHomeOption,
+    StateOption,
+    open_or_create,
+    teach_new,
+    teach_once,
+)
 from onlooker.cli.options import (
     BandwidthOption,
     CutoffOption,
@@ -18,9 +25,18 @@ from onlooker.cli.options import (
     TrustRadiusOption,
     VerticesOption,
 )
-from onlooker.cli.output import print_problems, print_row
-from onlooker.cli.recognizers import faces_in_files, faces_in_folder, finder_from
+from onlooker.cli.output import print_left_out, print_problem, print_problems, print_row
+from onlooker.cli.recognizers import (
+    existing_folder,
+    faces_in_files,
+    faces_in_folder,
+    finder_from,
+    new_learner,
+)
 from onlooker.cli.settings import load_settings
+from onlooker.core.checks import as_name
+from onlooker.core.errors import BadValue, LabelConflict, OnlookerError
+from onlooker.recognition.enrolment import Enrolment, EnrolmentFace, people_in_library
 from onlooker.recognition.pipeline import deferred_signals
 
 EnrolledName = Annotated[
@@ -33,6 +49,23 @@ FilesArgument = Annotated[
         help="Pictures with one face each, videos of one person.",
         show_default=False,
     ),
+]
+TRAIN = "train"
+"""The folder in which Frigate stores faces that nobody has sorted yet."""
+FolderArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FOLDER", help="A folder for each person: FOLDER/NAME/*.jpg.", show_default=False
+    ),
+]
+LeaveOutOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--leave-out", metavar="NAME", help="A folder that is nobody's; may be repeated. [train]"
+    ),
+]
+MostOption = Annotated[
+    int, typer.Option("--most", min=1, help="Faces of each person at most: those that differ most.")
 ]
 
 
@@ -64,6 +97,8 @@ def enroll(
     """
     if name is not None and people is not None:
         raise typer.BadParameter("give a NAME with its FILEs or --people DIR, not both")
+    if name is not None:
+        name = as_name(name)
     if name is not None and not files:
         raise typer.BadParameter(f"which files show {name}? Give them after the name")
     chosen = load_settings(
@@ -97,3 +132,60 @@ def enroll(
         print_problems(found.problems)
     for person, count in taught.items():
         print_row(name=person, taught=count, labeled=labeled.count(person))
+
+
+def enroll_folder(
+    folder: FolderArgument,
+    home: NewHomeOption = None,
+    leave_out: LeaveOutOption = None,
+    most: MostOption = 20,
+    features: FeaturesOption = None,
+    trust_radius: TrustRadiusOption = None,
+) -> None:
+    """Teach the people of a photo library, as Frigate and immich lay it out.
+
+    Every folder is a person, with photos of one face each, at any depth; `train`, where Frigate
+    stores faces that nobody has sorted, is left out. Photos that cannot be used are told one by one
+    and left out. All others are taught in one step. Run again, it teaches what is new; whoever was
+    forgotten, renamed or corrected since stays so.
+
+    Example: onlooker enroll-folder /media/frigate/clips/faces --home home/
+    """
+    chosen = load_settings(home=home, features=features, trust_radius=trust_radius)
+    if chosen["home"] is None:
+        raise typer.BadParameter("where to store the names? Give --home DIR")
+    library = existing_folder(folder, "a folder for each person")
+    people = people_in_library(library, leave_out or [TRAIN])
+    finder = finder_from(chosen)
+    scratch = new_learner(chosen, finder)  # in which one face cannot have two names
+    enrolment = Enrolment(finder.for_photos(), scratch.kernel)
+    found: dict[str, list[EnrolmentFace]] = {name: [] for name in people}
+    files = [(name, file) for name, some in people.items() for file in some]
+    console = Console(stderr=True)
+    quiet = not console.is_terminal
+    for name, file in track(files, "looking for faces", console=console, disable=quiet):
+        try:
+            (face,) = enrolment.faces(file)
+            scratch.teach(face.vector, name)
+        except LabelConflict:
+            print_problem(f"{file} is the same picture as one of another person; leave one out")
+        except OnlookerError as error:
+            print_problem(error)
+        else:
+            found[name].append(face)
+    usable = {name: enrolment.different(some, most) for name, some in found.items() if some}
+    if not usable:
+        raise BadValue(f"none of {len(files)} photos in {folder} can be used; nothing was taught")
+    with deferred_signals(), open_or_create(chosen, finder) as opened:
+        before = opened.vertices().names
+        print_left_out(teach_once(opened, usable))
+        after = opened.vertices().names
+        print_problems(opened.problems)
+    for name, some in people.items():
+        print_row(
+            name=name,
+            photos=len(some),
+            bad=len(some) - len(found[name]),
+            taught=after.count(name) - before.count(name),
+            labeled=after.count(name),
+        )

@@ -17,7 +17,6 @@ from onlooker.cli.recognizers import PeopleFaces, new_learner
 from onlooker.cli.settings import Settings, load_settings
 from onlooker.core.errors import BadValue, Incompatible
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.core.records import Vertices
 from onlooker.core.similarity import HeatKernel
 from onlooker.home import transfer
 from onlooker.home.home import FaceToTeach, Home
@@ -30,6 +29,10 @@ from onlooker.vision.scales import FeatureKind, Scale, safer_scale, trust_radius
 HomeOption = Annotated[
     Path | None,
     typer.Option("--home", metavar="DIR", help="The home; no service may use it now."),
+]
+ServedHomeOption = Annotated[
+    Path | None,
+    typer.Option("--home", metavar="DIR", help="The home; its service may be running."),
 ]
 NewHomeOption = Annotated[
     Path | None,
@@ -146,28 +149,21 @@ def teach_new(home: Home, people: PeopleFaces) -> dict[str, int]:
     A face that has another name is an error. A person who was forgotten is known again: here the
     user names them. Afterwards no folder teaches these faces a second time.
     """
-    taught = dict.fromkeys(people, 0)
+    faces = to_teach(people)
     with deferred_signals(), home.batch():
-        for face in new_faces(home.vertices(), people):
-            home.teach(face.vector, face.name, picture=face.picture)
-            taught[face.name] += 1
-        home.taught.add(_to_teach(people))
+        taught = home.teach_all(faces)
+        home.taught.add(faces)
     return taught
-
-
-def new_faces(known: Vertices, people: PeopleFaces) -> list[FaceToTeach]:
-    """The faces that do not have that name yet."""
-    labeled = set(zip((row.tobytes() for row in known.vectors), known.names, strict=True))
-    return [face for face in _to_teach(people) if (face.vector.tobytes(), face.name) not in labeled]
 
 
 def teach_once(home: Home, people: PeopleFaces) -> list[str]:
     """Teach the faces of a folder that the home was never taught; return the names left out."""
     with deferred_signals():
-        return home.teach_once(_to_teach(people))
+        return home.teach_once(to_teach(people))
 
 
-def _to_teach(people: PeopleFaces) -> list[FaceToTeach]:
+def to_teach(people: PeopleFaces) -> list[FaceToTeach]:
+    """The faces of all people, with their names."""
     return [
         FaceToTeach(name, face.vector, face.png) for name, faces in people.items() for face in faces
     ]

@@ -1,6 +1,6 @@
 """What commands print: JSON rows on stdout, one line for each problem on stderr.
 
-Needs the standard library only, so that it can also report that a package is not installed.
+Needs no more than the core, so that it can also report that a package is not installed.
 """
 
 import json
@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+
+from onlooker.core.errors import install_command
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C or SIGTERM, as shells use it."""
@@ -54,9 +56,9 @@ def missing_package(command: str, package: str, extra: str) -> str:
     """The message for a package that is not installed.
 
     >>> missing_package("serve", "fastapi", "web")
-    'serve needs fastapi, which is not installed: pip install "onlooker[web]"'
+    'serve needs fastapi, which is not installed: pip install ...[web]"'
     """
-    return f'{command} needs {package}, which is not installed: pip install "onlooker[{extra}]"'
+    return f"{command} needs {package}, which is not installed: {install_command(extra)}"
 
 
 @contextmanager

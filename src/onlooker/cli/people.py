@@ -63,8 +63,8 @@ def merge_people(name: NameArgument, into: IntoArgument, home: HomeOption = None
 def forget_person(name: NameArgument, home: HomeOption = None) -> None:
     """Delete a person so that no byte remains in the home, and print a receipt.
 
-    The whole history is deleted too, because its vectors do not say whose they are. Backups and
-    exports are yours to delete.
+    Any name that occurs in it, also one that was undone. What belongs to others stays, but nothing
+    before can be undone to. Backups and exports are yours to delete.
 
     Example: onlooker people forget ana --home home/
     """

@@ -59,6 +59,8 @@ class ExperimentName(StrEnum):
     SINGLE_FACE = "single-face"
     TAKEOVER = "takeover"
     TRUST_PRICE = "trust-price"
+    LONG_RUN = "long-run"
+    ALARMS = "alarms"
     MERGING = "merging"
     VN = "vn"
     ALL = "all"
@@ -119,7 +121,10 @@ VerticesOption = Annotated[
 BandwidthOption = Annotated[
     float | None, typer.Option("--bandwidth", min=1e-9, help="Scale of the distance.")
 ]
-FramesOption = Annotated[int, typer.Option("--frames", min=60, help="Frames of a simulated video.")]
+FramesOption = Annotated[
+    int | None,
+    typer.Option("--frames", min=60, help="Frames of a simulated video. [480; long-run: 20000]"),
+]
 ClusterOption = Annotated[
     str | None,
     typer.Option("--cluster", metavar="ADDRESS", help="Run on this Ray; local starts one."),
@@ -145,7 +150,7 @@ def reproduce(
     faces: FacesOption = UsedFaces.ALL,
     vertices: VerticesOption = 500,
     bandwidth: BandwidthOption = None,
-    frames: FramesOption = 480,
+    frames: FramesOption = None,
     cluster: ClusterOption = None,
 ) -> None:
     """Compute a result of the paper again; an interrupted run continues where it stopped.
@@ -213,9 +218,10 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 def with_strangers(setup: "Setup", names: Sequence[str]) -> "Setup":
     """Strangers are part of every comparison of faces, unless somebody asks for none."""
-    from onlooker.experiments.reproduce import EXPERIMENTS
+    from onlooker.experiments.reproduce import EXPERIMENTS, OWN_VECTORS
 
-    if not any(name in EXPERIMENTS for name in names):
+    unused = OWN_VECTORS if setup.data is None else ()
+    if not any(name in EXPERIMENTS and name not in unused for name in names):
         return setup
     return replace(setup, strangers=min(MOST_STRANGERS, len(setup.dataset.crowd)))
 

@@ -5,8 +5,7 @@ folder, the cameras. Whatever needs the extra `web` is imported when the command
 other commands work without it and start quickly.
 """
 
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,11 +18,14 @@ from onlooker.cli.alerts import Alerts
 from onlooker.cli.cluster import sites_of
 from onlooker.cli.homes import (
     NewHomeOption,
+    ServedHomeOption,
     StateOption,
+    home_folder,
     open_or_create,
     teach_once,
     warn_of_chains,
 )
+from onlooker.cli.logs import LogFileOption, LogJsonOption, logging_to
 from onlooker.cli.options import (
     BandwidthOption,
     CutoffOption,
@@ -38,18 +40,21 @@ from onlooker.cli.options import (
 )
 from onlooker.cli.output import (
     INTERRUPTED,
-    one_line,
     print_left_out,
-    print_problems,
+    print_problem,
     requires,
 )
 from onlooker.cli.recognizers import existing_folder, faces_in_folder, finder_from
 from onlooker.cli.settings import Settings, load_settings
+from onlooker.core.errors import NotFound
 from onlooker.home.home import Home
+from onlooker.home.reopen import learner_like
 from onlooker.recognition.pipeline import deferred_signals
 from onlooker.strangers.book import StrangerBook
+from onlooker.vision.finder import face_distances
 
 if TYPE_CHECKING:
+    from onlooker.web.auth import Guard
     from onlooker.web.routes.sites import ListSites
     from onlooker.web.service import Service
 
@@ -64,9 +69,7 @@ SourcesArgument = Annotated[
 ]
 HostOption = Annotated[
     str,
-    typer.Option(
-        "--host", help="Address to listen on; other than 127.0.0.1, reading needs the token too."
-    ),
+    typer.Option("--host", help="Address to listen on; 0.0.0.0 for all of this computer."),
 ]
 PortOption = Annotated[int, typer.Option("--port", min=1, max=65535, help="Port to listen on.")]
 AllowOption = Annotated[
@@ -79,7 +82,7 @@ FolderOption = Annotated[
 ]
 WebhookOption = Annotated[
     str | None,
-    typer.Option("--webhook", metavar="URL", help="Post an alert for each new stranger."),
+    typer.Option("--webhook", metavar="URL", help="Post alerts: strangers, alarms, cameras."),
 ]
 MqttOption = Annotated[
     str | None,
@@ -96,8 +99,28 @@ PasswordOption = Annotated[
         "--mqtt-password-file", metavar="FILE", help="Read it from the first line of FILE."
     ),
 ]
+ProxyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trusted-proxy",
+        metavar="ADDRESS=WHAT",
+        help="A reverse proxy, and which X-Forwarded- headers it sets: for,proto,host,prefix.",
+    ),
+]
+CertificateOption = Annotated[
+    Path | None,
+    typer.Option("--tls-cert", metavar="FILE", help="Serve with TLS: a certificate (PEM)."),
+]
+KeyOption = Annotated[
+    Path | None,
+    typer.Option("--tls-key", metavar="FILE", help="Its key, if it is not in the same file."),
+]
 NewTokenOption = Annotated[
-    bool, typer.Option("--new-token", help="Make a new token; the old one stops working.")
+    bool,
+    typer.Option(
+        "--new-token",
+        help="Print a new token for programs; the old one and all sessions stop working.",
+    ),
 ]
 ClusterOption = Annotated[
     str | None,
@@ -133,15 +156,19 @@ def serve(
     webhook: WebhookOption = None,
     mqtt: MqttOption = None,
     mqtt_password_file: PasswordOption = None,
-    new_token: NewTokenOption = False,
+    trusted_proxy: ProxyOption = None,
+    tls_cert: CertificateOption = None,
+    tls_key: KeyOption = None,
     cluster: ClusterOption = None,
+    log_json: LogJsonOption = False,
+    log_file: LogFileOption = None,
 ) -> None:
     """Watch cameras, learn, and serve a web page and a REST API, until Ctrl-C or SIGTERM.
 
     Every change is on the disk before it is acknowledged. A new home begins with the contents of
-    the --state file. The token is printed once, at the first start; every request that changes
-    something needs it. The folder of people is taught once: a person who was forgotten since is
-    not taught again.
+    the --state file. The link that is printed signs a browser in, once; `onlooker login` prints
+    another, and the token for programs. The folder of people is taught once: a person who was
+    forgotten since is not taught again.
 
     Example: onlooker serve 0 --home home/ --people people/
 
@@ -163,62 +190,96 @@ def serve(
     )
     if chosen["home"] is None:
         raise typer.BadParameter("where to store what is learned? Give --home DIR")
+    if tls_key is not None and tls_cert is None:
+        raise typer.BadParameter("--tls-key needs --tls-cert")
     with requires("serve", REQUIRED):
-        from onlooker.web.server import listening_socket
+        from onlooker.web.auth import Guard, TrustedProxy
+        from onlooker.web.credentials import Credentials
+        from onlooker.web.server import is_loopback, listening_socket
 
+        folders, folder_of_home = folder or [], Path(chosen["home"])
+        proxies = [TrustedProxy.parse(each) for each in trusted_proxy or []]
         alerts = Alerts(webhook, mqtt, mqtt_password_file)
         with (
+            logging_to(log_file, as_json=log_json) as say,
             sites_of(cluster) as sites,
             listening_socket(host, port) as listener,
-            opened_service(Path(chosen["home"]), chosen, folder or [], alerts) as service,
+            opened_service(folder_of_home, chosen, folders, alerts) as service,
         ):
             for source in sources or []:
                 service.cameras.watch(source)
-            print_problems(service.cameras.resume())
-            _serve(service, listener, Path(chosen["home"]), host, allow or [], new_token, sites)
+            for problem in service.cameras.resume():
+                say(problem)
+            guard = Guard(
+                Credentials(folder_of_home),
+                hosts=[host, *(allow or [])],
+                public=not is_loopback(host),
+                proxies=proxies,
+            )
+            _serve(service, listener, guard, host, (tls_cert, tls_key), sites, say)
 
 
 def _serve(
     service: "Service",
     listener: socket,
-    home: Path,
+    guard: "Guard",
     host: str,
-    allow: Sequence[str],
-    new_token: bool,
+    tls: tuple[Path | None, Path | None],
     sites: "ListSites",
+    say: Callable[[str], None],
 ) -> None:
     """Answer requests until the process is interrupted."""
     from onlooker.web.app import create_app
-    from onlooker.web.auth import Guard, Token, TokenChecker
-    from onlooker.web.server import Server, is_loopback
+    from onlooker.web.credentials import new_code, write_address
+    from onlooker.web.server import Server
 
+    certificate, key = tls
+    home = guard.credentials.folder
     try:
-        # A token that was made must be printed, and the code that builds the routes swallows
-        # Ctrl-C.
+        # The code that builds the routes swallows Ctrl-C.
         with deferred_signals():
-            token, text = Token.in_folder(home, new=new_token)
-            guard = Guard(TokenChecker(token), hosts=[host, *allow], public=not is_loopback(host))
             server = Server(
                 create_app(service, guard=guard, list_sites=sites),
                 before_shutdown=service.broadcast.close,
+                certificate=certificate,
+                key=key,
             )
             named = f"[{host.strip('[]')}]" if ":" in host else host
-            _print_address(f"http://{named}:{listener.getsockname()[1]}/", text)
+            scheme = "http" if certificate is None else "https"
+            address = f"{scheme}://{named}:{listener.getsockname()[1]}/"
+            write_address(home, address)
+            say(f"listening on {address}; Ctrl-C ends it")
+            say(_link_text(address, new_code(home)))
         server.run([listener])
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _print_address(address: str, token: str | None) -> None:
-    """The address, and the token if it is new."""
-    print(f"onlooker: listening on {one_line(address)}; Ctrl-C ends it", file=sys.stderr)
-    if token is not None:
-        print(
-            f"onlooker: the token, shown this once: {token}\n"
-            f"onlooker: to use the page, open {one_line(address)}login?token={token}",
-            file=sys.stderr,
-            flush=True,
-        )
+def _link_text(address: str, code: str) -> str:
+    return f"to use the page, open {address}#login={code} (once, within 15 minutes)"
+
+
+def login(home: ServedHomeOption = None, new_token: NewTokenOption = False) -> None:
+    """Print a link that signs a browser in at the service of a home, once, within 15 minutes.
+
+    Whoever may write into the home may do this. With --new-token, print a token for programs
+    instead: they send it in the header "Authorization: Bearer TOKEN".
+
+    Example: onlooker login --home home/
+    """
+    folder = home_folder(home)
+    learner_like(folder, face_distances())  # fails where no home is
+    with requires("login", REQUIRED):
+        from onlooker.web.credentials import Token, new_code, read_address
+
+        if new_token:
+            _, text = Token.in_folder(folder, new=True)
+            print(text)
+            return
+        address = read_address(folder)
+        if address is None:
+            raise NotFound(f"no service was started for {folder} yet; start it: onlooker serve")
+        print_problem(_link_text(address, new_code(folder)))
 
 
 @contextmanager
@@ -242,6 +303,7 @@ def opened_service(
             print_left_out(teach_once(opened, people))
             warn_of_chains(finder.kind, opened.learner.kernel)
             alerts.begin(opened.taught.identity)
+            opened.on_alarm = alerts.alarm
         except BaseException:
             opened.close()
             raise
@@ -257,5 +319,6 @@ def opened_service(
                 recognizer,
                 folders=folders,
                 alert_problems=alerts.problems,
+                on_camera=alerts.camera,
             )
         )

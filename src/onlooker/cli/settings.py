@@ -6,7 +6,6 @@ Every value remembers where it comes from, so that an error can say what to chan
 
 import os
 import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from onlooker.core.checks import as_number
 from onlooker.core.errors import BadValue
+from onlooker.core.files import read_toml
 from onlooker.vision.scales import DEFAULT_SCALES, FEATURE_KINDS
 
 FILE_NAME = "onlooker.toml"
@@ -220,12 +220,7 @@ def example_file() -> str:
 
 
 def _table(path: Path) -> dict[str, Any]:
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadValue(f"cannot read the settings {path}: {error.strerror or error}") from error
-    except ValueError as error:  # not UTF-8, or not TOML
-        raise BadValue(f"{path} is not a settings file: {error}") from error
+    table = read_toml(path)
     for key in REMOVED.keys() & table.keys():
         raise BadValue(f"{path} sets {key}, which is no setting any more: {REMOVED[key]}")
     keys = [setting.key for setting in ALL_SETTINGS]

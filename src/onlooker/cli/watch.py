@@ -13,15 +13,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from onlooker.cli.alerts import Alerts
 from onlooker.cli.homes import (
     NewHomeOption,
     StateOption,
-    new_faces,
     open_or_create,
     read_state,
     teach_once,
+    to_teach,
     warn_of_chains,
 )
+from onlooker.cli.logs import LogFileOption, LogJsonOption, logging_to
 from onlooker.cli.options import (
     BandwidthOption,
     CutoffOption,
@@ -39,7 +41,7 @@ from onlooker.cli.recognizers import PeopleFaces, faces_in_folder, finder_from, 
 from onlooker.cli.settings import Settings, load_settings
 from onlooker.core.errors import BadValue
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.home.home import Home
+from onlooker.home.home import Home, new_faces
 from onlooker.home.reopen import is_home
 from onlooker.recognition.pipeline import Display, RunSummary, run
 from onlooker.recognition.recognizer import FaceRecognizer
@@ -86,6 +88,8 @@ def watch(
     save: SaveOption = None,
     no_learn: NoLearnOption = False,
     one_each: OneEachOption = None,
+    log_json: LogJsonOption = False,
+    log_file: LogFileOption = None,
 ) -> None:
     """Name the faces that cameras or recordings show, and learn from them.
 
@@ -120,10 +124,11 @@ def watch(
     finder = finder_from(chosen)
     faces = faces_in_folder(chosen, finder)
     try:
-        if no_learn:
-            summary = _name_only(sources, chosen, finder, faces, sinks)
-        else:
-            summary = _learn(sources, chosen, finder, faces, sinks)
+        with logging_to(log_file, as_json=log_json):
+            if no_learn:
+                summary = _name_only(sources, chosen, finder, faces, sinks)
+            else:
+                summary = _learn(sources, chosen, finder, faces, sinks)
     except KeyboardInterrupt:  # before the first frame or after the last
         print_problem("interrupted while starting or ending; nothing that was learned is lost")
         raise typer.Exit(INTERRUPTED) from None
@@ -164,6 +169,7 @@ def _learn(
         print_left_out(teach_once(home, people))
         _refuse_nobody(home.learner)
         warn_of_chains(finder.kind, home.learner.kernel)
+        home.on_alarm = Alerts(None, None, None).alarm
         recognizer = FaceRecognizer(home, finder, one_each=chosen["one_each"], strangers=book)
         expiry = _Expiry(home, book)
         with _display() as show:
@@ -187,7 +193,7 @@ def _name_only(
 ) -> RunSummary:
     """Name with a copy of what is known, in memory; nothing is learned or stored."""
     learner = _copy_of_known(chosen, finder)
-    for face in new_faces(learner.vertices(), people):
+    for face in new_faces(learner.vertices(), to_teach(people)):
         learner.teach(face.vector, face.name)
     _refuse_nobody(learner)
     with frames_from(*sources) as frames, _display() as show:
