@@ -196,14 +196,17 @@ class Webcam:
 class Page:
     """What a browser has open: the live view of a camera, and, if wanted, the stream of events."""
 
-    def __init__(self, port, camera, *, events):
+    def __init__(self, port, token, camera, *, events):
         self.seen, self._events = queue.Queue(), queue.Queue()
         self._with_events = events
-        self._socket = connect(f"ws://127.0.0.1:{port}/api/v1/live/{camera}", compression=None)
+        key = {"authorization": f"Bearer {token}"}
+        self._socket = connect(
+            f"ws://127.0.0.1:{port}/api/v1/live/{camera}", additional_headers=key, compression=None
+        )
         threading.Thread(target=self._read_socket, daemon=True).start()
         if events:
             stream = http.client.HTTPConnection("127.0.0.1", port)
-            stream.request("GET", "/api/v1/events/stream")
+            stream.request("GET", "/api/v1/events/stream", headers=key)
             self._answer = stream.getresponse()
             threading.Thread(target=self._read_events, daemon=True).start()
 
@@ -271,12 +274,15 @@ class Service:
             raise problems[0]
 
     def _address(self):
-        """Port and token, from what it prints at its start."""
+        """The port, from what it prints at its start, and a token."""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not self._ended.is_set():
-            found = re.search(r"127.0.0.1:(\d+)/login\?token=(\S+)\n", self._said.getvalue())
+            found = re.search(r"127.0.0.1:(\d+)/#login=", self._said.getvalue())
             if found:
-                return int(found[1]), found[2]
+                from onlooker.web.credentials import Token
+
+                home = self._arguments[self._arguments.index("--home") + 1]
+                return int(found[1]), Token.in_folder(Path(home), new=True)[1]
             time.sleep(0.05)
         raise TimeoutError("the service did not start")
 
@@ -338,7 +344,7 @@ def frames_with(passed, events, vertices):
             return api("GET", "/cameras")[0]["frames"] > 3
 
         eventually(arriving)
-        page = Page(port, "door", events=events)
+        page = Page(port, token, "door", events=events)
         time.sleep(1.0)
         page.empty()
         for _ in range(60):  # the budget is reached, and all is imported

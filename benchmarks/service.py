@@ -15,7 +15,6 @@ import argparse
 import json
 import multiprocessing
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -41,6 +40,7 @@ from service_clients import API, READERS, UPLOADERS, Plan, visit
 
 from onlooker.experiments.datasets.simulated import simulated_dataset
 from onlooker.vision.finder import FaceFinder
+from onlooker.web.credentials import Token
 
 EVERY = 5.0
 """Seconds between two looks at the memory."""
@@ -56,10 +56,11 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 @contextmanager
-def cameras(dataset: Path) -> Iterator[int]:
-    """The port where the films play."""
+def cameras(dataset: Path, rate: Any = None) -> Iterator[int]:
+    """The port where the films play, at a rate that may be a `Value` that changes."""
     ours, theirs = SPAWN.Pipe()
-    process = SPAWN.Process(target=play, args=(dataset, theirs), daemon=True)
+    paced = SPAWN.Value("d", float(RATE)) if rate is None else rate
+    process = SPAWN.Process(target=play, args=(dataset, theirs, paced), daemon=True)
     process.start()
     try:
         yield ours.recv()
@@ -83,23 +84,24 @@ class Served:
                 env={**settings, "XDG_CONFIG_HOME": str(folder)},
                 cwd=folder,
             )
-        self.token = self._token()
+        self.token = self._token(folder / "home")
 
-    def _token(self) -> str:
-        for _ in range(300):
-            if found := re.search(r"shown this once: (\S+)", self._said.read_text()):
-                return found[1]
+    def _token(self, home: Path) -> str:
+        for _ in range(1800):
+            if "to use the page" in self._said.read_text():
+                _, text = Token.in_folder(home, new=True)
+                return str(text)
             if self.process.poll() is not None:
                 break
             time.sleep(0.1)
         raise SystemExit(f"the service did not start: {self._said.read_text()}")
 
     def close(self) -> tuple[int, str]:
-        """How it ended, and what it said besides its address and token."""
+        """How it ended, and what it said besides its address and link."""
         self.process.send_signal(signal.SIGTERM)
         code = self.process.wait(30)
         lines = self._said.read_text().splitlines(keepends=True)
-        expected = ("listening on", self.token)
+        expected = ("listening on", "to use the page")
         return code, "".join(text for text in lines if not any(words in text for words in expected))
 
 
@@ -118,7 +120,8 @@ def labeled_scenes(scenes: list[tuple[bytes, str]]) -> list[tuple[bytes, str]]:
 def watched(served: Served, seconds: float) -> list[dict[str, float]]:
     """How large the server is and how much it knows, again and again."""
     process, samples, begun = psutil.Process(served.process.pid), [], time.monotonic()
-    with httpx2.Client(base_url=served.address + API, timeout=60) as client:
+    token = {"authorization": f"Bearer {served.token}"}
+    with httpx2.Client(base_url=served.address + API, headers=token, timeout=60) as client:
         for number in track(range(int(seconds / EVERY)), "load", console=Console(stderr=True)):
             time.sleep(max(0.0, begun + (number + 1) * EVERY - time.monotonic()))
             people, cards = client.get("/people").json(), client.get("/strangers").json()
@@ -169,7 +172,8 @@ def teach(plan: Plan) -> None:
 
 def fill(plan: Plan, lengths: list[int]) -> None:
     """Until the learner is as large as it may be, or the films have been seen twice."""
-    with httpx2.Client(base_url=plan.address + API, timeout=60) as client:
+    token = {"authorization": f"Bearer {plan.token}"}
+    with httpx2.Client(base_url=plan.address + API, headers=token, timeout=60) as client:
         while True:
             states, people = client.get("/cameras").json(), client.get("/people").json()
             if known(people) >= BUDGET + len(plan.labeled):
@@ -193,7 +197,8 @@ def under_load(served: Served, plan: Plan) -> dict[str, Any]:
     clients = SPAWN.Process(target=visit, args=(plan, theirs), daemon=True)
     clients.start()
     samples = watched(served, plan.warm_up + plan.seconds)
-    states = httpx2.get(f"{served.address}{API}/cameras").json()
+    token = {"authorization": f"Bearer {served.token}"}
+    states = httpx2.get(f"{served.address}{API}/cameras", headers=token).json()
     took, errors, pieces, gone = ours.recv()
     clients.join()
     warm = [sample for sample in samples if sample["second"] > plan.warm_up]

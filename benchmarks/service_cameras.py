@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 RATE = 25
 FILMS = {"door": "V1+V2", "office": "VO"}
@@ -33,8 +34,11 @@ def scenes_of(dataset: Path) -> dict[str, list[Scene]]:
     }
 
 
-def play(dataset: Path, ready: Connection) -> None:
-    """Serve the films until killed; the port goes to whoever waits for it."""
+def play(dataset: Path, ready: Connection, rate: Any) -> None:
+    """Serve the films until killed; the port goes to whoever waits for it.
+
+    rate is a number in memory that processes share: frames a second, which may change.
+    """
     films = {name: [jpeg for jpeg, _ in scenes] for name, scenes in scenes_of(dataset).items()}
 
     class Handler(BaseHTTPRequestHandler):
@@ -49,12 +53,13 @@ def play(dataset: Path, ready: Connection) -> None:
                 self._play(films[self.path.strip("/")])
 
         def _play(self, frames: list[bytes]) -> None:
-            begun = time.monotonic()
+            due = time.monotonic()
             for number in count():
                 jpeg = frames[number % len(frames)]
                 head = f"--frame\r\nContent-Type: image/jpeg\r\nContent-Length: {len(jpeg)}"
                 self.wfile.write(head.encode("ascii") + b"\r\n\r\n" + jpeg + b"\r\n")
-                time.sleep(max(0.0, begun + (number + 1) / RATE - time.monotonic()))
+                due = max(due + 1 / rate.value, time.monotonic() - 1.0)
+                time.sleep(max(0.0, due - time.monotonic()))
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

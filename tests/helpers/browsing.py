@@ -8,14 +8,17 @@ from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
 from helpers.running import serving
-from helpers.services import API, encoded, service_in
+from helpers.services import API, encoded, service_in, token_of
 from helpers.waiting import DEADLINE, eventually
 from onlooker.web.app import create_app
-from onlooker.web.auth import Guard, Token, TokenChecker
+from onlooker.web.auth import Guard
+from onlooker.web.credentials import Credentials
 
+AXE = Axe()
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 QUIET = (
     "--no-sandbox",  # as root, in a container, there is none
@@ -36,7 +39,7 @@ REPLACED = re.compile(
     r"404 .*/(strangers/\d+/faces/\w+|faces/\d+/picture|seen/.*/picture|faces\?person=\w+)\)$"
 )
 """Errors that are expected: a picture or a name may be removed before the page requests it."""
-VIEWS = ("live", "strangers", "people", "map", "events", "health", "add")
+VIEWS = ("live", "strangers", "people", "map", "audit", "events", "health", "add")
 
 expect.set_options(timeout=PATIENCE)
 
@@ -74,8 +77,8 @@ def browsing(*more):
 def running(folder, open_service=service_in):
     """The service of a home in `folder`, on a free port."""
     with open_service(folder) as service:
-        known, token = Token.in_folder(folder, new=True)
-        app = create_app(service, guard=Guard(TokenChecker(known)))
+        token = token_of(folder)
+        app = create_app(service, guard=Guard(Credentials(folder)))
         with serving(app) as address:
             yield SimpleNamespace(address=address, token=token, running=service, folder=folder)
 
@@ -213,3 +216,22 @@ def loaded(pictures):
     """Whether there are pictures and all of them are loaded."""
     seen = "all => all.length > 0 && all.every(one => one.complete && one.naturalWidth > 0)"
     return pictures.evaluate_all(seen)
+
+
+def violations(page):
+    """The violations that axe-core finds, each with its first elements."""
+    found = AXE.run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    return [(one["id"], [node["html"][:200] for node in one["nodes"][:3]]) for one in found]
+
+
+def settled(page):
+    """Wait until no animation runs: half-faded text has too little contrast."""
+    still = "document.getAnimations().every(one => one.playState !== 'running')"
+    eventually(lambda: page.evaluate(still))
+
+
+def checked(page, where):
+    """Check that axe-core finds no violation."""
+    settled(page)
+    found = violations(page)
+    assert not found, (where, found)

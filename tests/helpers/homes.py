@@ -107,9 +107,16 @@ def opened(folder, **options):
 
 
 def crash(home):
-    """What a kill leaves behind: no snapshot, no checkpoint, only the lock is gone."""
+    """What a kill leaves behind: the files as they are, and a lock that nobody holds.
+
+    SQLite writes its log back when it is closed, so the files are put back as they were before.
+    """
+    left = {path: path.read_bytes() for path in home.folder.rglob("*") if path.is_file()}
     home._files.database.close_as_it_is()
     home._files._lock.release()
+    for path, content in left.items():
+        if not path.exists() or path.read_bytes() != content:
+            path.write_bytes(content)
 
 
 def watch(home, seed, count, start=0, teach=2):

@@ -17,6 +17,11 @@ def environment():
     return ours | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
 
 
+def scratch():
+    """A new folder, in memory where that is possible: syncs are made, not waited for."""
+    return Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+
+
 def assert_never_killed(home, learner, probes):
     """A home that was killed and a learner that was not must know and predict the same."""
     assert home.problems == ()

@@ -8,16 +8,16 @@ from onlooker.web.server import Server, listening_socket
 
 
 @contextmanager
-def serving(app):
+def serving(app, **options):
     """Serve an app at the address that is yielded."""
     with listening_socket("127.0.0.1", 0) as ours:
         port = ours.getsockname()[1]
-        server = Server(app, before_shutdown=lambda: None)
+        server = Server(app, before_shutdown=lambda: None, **options)
         thread = threading.Thread(target=server.run, args=([ours],))
         thread.start()
         try:
             eventually(lambda: server.started)
-            yield f"http://127.0.0.1:{port}"
+            yield f"{'https' if options else 'http'}://127.0.0.1:{port}"
         finally:
             server.should_exit = True
             thread.join(DEADLINE)

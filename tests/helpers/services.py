@@ -10,11 +10,13 @@ from onlooker.simulation.orl import pictures_of
 from onlooker.strangers.book import StrangerBook
 from onlooker.vision.finder import FaceFinder
 from onlooker.web.app import create_app
-from onlooker.web.auth import Guard, Token, TokenChecker
+from onlooker.web.auth import Guard
+from onlooker.web.credentials import Credentials, Token
 from onlooker.web.frames import LiveRecognizer
 from onlooker.web.service import Service
 
 FINDER = FaceFinder(kind="pixels")
+"""For the tests' own thread: a detector belongs to one, so each service has another."""
 API = "/api/v1"
 SOCKETS = f"ws://127.0.0.1:8765{API}"
 
@@ -42,7 +44,7 @@ def new_learner(trust_radius=None):
 
 
 def service_in(folder, *, trust_radius=None, **options):
-    recognizer = LiveRecognizer(FINDER)
+    recognizer = LiveRecognizer(FaceFinder(kind=FINDER.kind))
     return Service(
         lambda: Home(folder, new_learner=lambda: new_learner(trust_radius)),
         lambda home: StrangerBook(home),
@@ -51,10 +53,20 @@ def service_in(folder, *, trust_radius=None, **options):
     )
 
 
+_tokens = {}
+
+
+def token_of(folder):
+    """The token of a home, made once: a new one would end what the other clients may do."""
+    _, text = Token.in_folder(folder, new=folder not in _tokens)
+    _tokens[folder] = text or _tokens[folder]
+    return _tokens[folder]
+
+
 def client_of(service, folder, *, token=True, near=True, **rules):
     """A client of the service, on this computer if near, with the token or without."""
-    known, text = Token.in_folder(folder, new=True)
-    app = create_app(service, guard=Guard(TokenChecker(known), **rules))
+    text = token_of(folder)
+    app = create_app(service, guard=Guard(Credentials(folder), **rules))
     client = TestClient(
         app,
         base_url="http://127.0.0.1:8765",

@@ -49,13 +49,16 @@ def shade_finder():
     return FaceFinder(parts=FinderParts(whole_picture, Shade(), NothingRefused()))
 
 
-def write_shades(folder, people, frames):
-    """Pictures of people at one camera, numbered for each person, and their manifest."""
+def write_shades(folder, people, frames, period=100):
+    """Pictures of people at one camera, numbered for each person, and their manifest.
+
+    After a period they are as dark as at first.
+    """
     rows = ["set,camera,person,frame,path"]
     for at, person in enumerate(people):
         for frame in range(frames):
             path = f"{person}{frame}.png"
-            shade = np.full((8, 8, 3), 10 + APART * at + frame, np.uint8)
+            shade = np.full((8, 8, 3), 10 + APART * at + frame % period, np.uint8)
             cv2.imwrite(str(folder / path), shade)
             rows.append(f"door,camera1,{person},{frame},{path}")
     (folder / "manifest.csv").write_text("\n".join(rows))

@@ -1,0 +1,128 @@
+"""Backups of a service with two cameras: how many frames they cost.
+
+    scripts/bench backup --json backup.json          # about three minutes
+    scripts/bench backup --seconds 5 --rounds 2      # a look
+
+`onlooker serve` watches two films over HTTP in a process of its own. Stretches without a backup
+take turns with stretches in which one is made: downloaded over REST, or by `onlooker backup` as
+another process. What counts is the share of the frames that are dropped, beside that of the
+undisturbed stretches of the same run; every backup is restored at the end.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import httpx2
+from machine import machine, one_thread_each
+from service import MAIN, SPAWN, Served, cameras, labeled_scenes
+from service_cameras import FILMS, RATE, Scene, scenes_of
+from service_clients import API
+
+from onlooker.experiments.datasets.simulated import simulated_dataset
+from onlooker.home.backup import restore
+from onlooker.vision.finder import face_distances
+
+LIMIT = 0.01
+"""The share of frames that a backup may cost."""
+
+
+def counts(client: httpx2.Client) -> tuple[int, int]:
+    """Frames that were recognized and dropped so far, of both cameras."""
+    found = client.get("/health").json()["cameras"]
+    return sum(each["frames"] for each in found), sum(each["dropped"] for each in found)
+
+
+def stretch(client: httpx2.Client, seconds: float, act: Callable[[], None]) -> tuple[int, int]:
+    """Do something once within so many seconds: frames recognized and dropped meanwhile."""
+    before, end = counts(client), time.monotonic() + seconds
+    act()
+    time.sleep(max(0.0, end - time.monotonic()))
+    after = counts(client)
+    return after[0] - before[0], after[1] - before[1]
+
+
+def share(stretches: list[tuple[int, int]]) -> float:
+    """Of all frames, those that were dropped."""
+    seen, dropped = (sum(column) for column in zip(*stretches, strict=True))
+    return dropped / max(seen + dropped, 1)
+
+
+def measure(
+    place: Path, served: Served, scenes: dict[str, list[Scene]], options: argparse.Namespace
+) -> dict[str, Any]:
+    """The whole run against a service that is running."""
+    home = place / "home"
+    copies: list[Path] = []
+
+    def downloaded() -> None:
+        copies.append(place / f"{len(copies)}.tar")
+        with client.stream("GET", "/backup") as answer, copies[-1].open("wb") as file:
+            if answer.status_code != 200:
+                raise SystemExit(f"the backup failed: {answer.read().decode()}")
+            for chunk in answer.iter_bytes():
+                file.write(chunk)
+
+    def copied() -> None:
+        copies.append(place / f"{len(copies)}")
+        command = [*MAIN, "backup", str(copies[-1]), "--home", str(home)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+    headers = {"authorization": f"Bearer {served.token}"}
+    with httpx2.Client(base_url=served.address + API, headers=headers, timeout=120) as client:
+        for jpeg, person in labeled_scenes(scenes["door"]):
+            client.post("/faces", params={"name": person}, content=jpeg)
+        time.sleep(options.warm_up)
+        kinds = {"undisturbed": lambda: None, "download": downloaded, "command": copied}
+        found: dict[str, list[tuple[int, int]]] = {kind: [] for kind in kinds}
+        for _ in range(options.rounds):
+            for kind, act in kinds.items():
+                found[kind].append(stretch(client, options.seconds, act))
+    for number, copy in enumerate(copies):
+        restore(copy, place / f"restored {number}", face_distances())
+    size = sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
+    return {
+        "dropped": {kind: round(share(each), 4) for kind, each in found.items()},
+        "frames": {kind: sum(map(sum, each)) for kind, each in found.items()},
+        "backups": len(copies),
+        "restored": len(copies),
+        "home_bytes": size,
+    }
+
+
+def main() -> int:
+    """Print the figures; 1 if a backup costs more than the limit."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=15, help="of a stretch")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--warm-up", type=float, default=20)
+    parser.add_argument("--frames", type=int, help="of each film; all of them unless given")
+    parser.add_argument("--rate", type=float, default=RATE, help="frames a second of each camera")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    one_thread_each()
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        dataset = simulated_dataset(0, frames=options.frames)
+        with cameras(dataset, SPAWN.Value("d", options.rate)) as films:
+            sources = [f"{name}=http://127.0.0.1:{films}/{name}" for name in FILMS]
+            served = Served(place, sources)
+            try:
+                result = measure(place, served, scenes_of(dataset), options)
+            finally:
+                served.close()
+    dropped = result["dropped"]
+    print(json.dumps(result))
+    if options.json:
+        options.json.write_text(json.dumps({"machine": machine(), **result}, indent=1))
+    return int(max(dropped.values()) > dropped["undisturbed"] + LIMIT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
