@@ -37,3 +37,10 @@ def test_named_tests_exist(body):
     for pointer in named:
         assert "::" in pointer, f"name the function, not only the file: {pointer}"
         assert missing_test(pointer) is None, missing_test(pointer)
+
+
+def test_what_stops_somebody_is_held_by_tests_that_exist():
+    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    pointers = re.findall(r"`(tests/[^`]+)`", page)
+    assert len(pointers) > 10
+    assert [missing for each in pointers if (missing := missing_test(each))] == []

@@ -32,7 +32,7 @@ def test_scripts_are_executable_and_sound(script):
     subprocess.run(["bash", "-n", script], check=True)
 
 
-@pytest.mark.parametrize("script", ["bench", "check", "demo", "test"])
+@pytest.mark.parametrize("script", ["bench", "check", "demo", "docs", "test"])
 def test_scripts_explain_themselves(script, tmp_path):
     """From any folder, and before anything is installed."""
     run = subprocess.run(
