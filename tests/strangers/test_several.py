@@ -90,6 +90,29 @@ def test_who_is_seen_after_a_join_goes_to_the_one_card_and_after_an_undo_to_thei
     assert book.observe(place(FAR, 0.0), camera="door", frame=9) == two
 
 
+def cards_of_sightings(book):
+    return [sighting.card for sighting in book.home.album.sightings()]
+
+
+def test_after_an_undone_join_every_card_has_its_own_sightings_again(book):
+    """Joined twice, seen in between, and undone by a process that was started later."""
+    one, two, three = three_cards(book)
+    numbers = [one, two, three, two, three]
+    for time, card in enumerate(numbers):
+        book.home.album.record_sighting(float(time), "door", time, None, None, card=card)
+    event = book.home.sequence
+    book.join([two, three])
+    assert cards_of_sightings(book) == [one, two, two, two, two]
+    book.home.album.record_sighting(9.0, "door", 9, None, None, card=two)
+    book.join([one, two])
+    assert set(cards_of_sightings(book)) == {one}
+    with StrangerBook(book.home) as again:
+        again.home.undo(to=event)
+        again.undone(event)
+    assert cards_of_sightings(book) == [*numbers, two]
+    assert book.home.album.damaged() == 0
+
+
 def test_a_card_that_is_gone_changes_none_of_the_others(book):
     one, two, _ = three_cards(book)
     before, event = shown(book), book.home.sequence

@@ -354,14 +354,21 @@ class Album:
         """Cards turned out to be one: how many sightings it has more."""
         return self._change_of_cards([card for card in cards if card != to], card=to)
 
+    def move_sightings(self, numbers: Iterable[int], to: int) -> int:
+        """These sightings are of a card again that had been joined to another: how many."""
+        return self._change_where("number", numbers, card=to)
+
     def _change_of_cards(self, cards: Iterable[int], **change: int | None) -> int:
-        ((column, value),) = change.items()
+        return self._change_where("card", cards, **change)
+
+    def _change_where(self, key: str, values: Iterable[int], **change: int | None) -> int:
+        ((column, new),) = change.items()
         changed = _SIGHTING.replace(column, "?")
         sql = (
             f"UPDATE sightings SET {column} = ?, crc = row_crc({changed}) "
-            f"WHERE card = ? AND crc = row_crc({_SIGHTING})"
+            f"WHERE {key} = ? AND crc = row_crc({_SIGHTING})"
         )
-        return sum(self._database.execute(sql, (value, value, card)) for card in cards)
+        return sum(self._database.execute(sql, (new, new, value)) for value in values)
 
     def remove_pictures_of_card(self, card: int) -> int:
         """Delete the pictures of a stranger's sightings: how many there were."""

@@ -235,9 +235,11 @@ class StrangerBook:
         removed = [self.strangers.removed_card(number) for number in chosen]
         with self._transaction():
             number = self.strangers.join(chosen)
-            self.home.album.move_cards(chosen, number)
+            album = self.home.album
+            moved = [(card, sorted(album.of_cards([card]))) for card in chosen if card != number]
+            album.move_cards(chosen, number)
             self.home.replace_learner("answer", self.home.learner, ())
-            self._undo_history.cards_removed(before, self._clock(), removed, joined=True)
+            self._undo_history.cards_joined(before, self._clock(), removed, moved)
         return number
 
     def same_person(self) -> list[SamePerson]:
@@ -422,6 +424,8 @@ class StrangerBook:
         with self.home.database.transaction():
             back = self._undo_history.undo(to)
             self.home.album.unname_cards(back.cards)
+            for card, sightings in back.moved:
+                self.home.album.move_sightings(sightings, card)
         self.home.add_pictures(back.pictures)
         self._remove_unknown_names()
         if self.strangers.changes > before or len(self._undo_history) < steps:

@@ -40,6 +40,8 @@ class UndoStep:
     changed: tuple[Card, ...] = ()
     """As they were."""
     added: tuple[DroppedFace, ...] = ()
+    moved: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    """The sightings of each card that was joined to another."""
 
     def columns(self) -> StepColumns:
         """As a row."""
@@ -54,6 +56,7 @@ class UndoStep:
                 [face.vertex, _array(face.vector), face.times, _text(face.picture)]
                 for face in self.added
             ],
+            "moved": self.moved,
         }
         return StepColumns(self.number, self.before, self.time, json.dumps(content))
 
@@ -78,6 +81,7 @@ class UndoStep:
                 DroppedFace(vertex, _vector(x), times, _bytes(picture))
                 for vertex, x, times, picture in content["added"]
             ),
+            tuple((card, tuple(numbers)) for card, numbers in content.get("moved", ())),
         )
 
 
@@ -106,6 +110,8 @@ class BroughtBack(NamedTuple):
     """Of vertices that the home has again, which it did not store."""
     cards: list[int]
     """Of strangers who have no name any more."""
+    moved: list[tuple[int, tuple[int, ...]]]
+    """Cards that are cards of their own again, and their sightings; in this order."""
 
 
 class UndoHistory:
@@ -129,11 +135,20 @@ class UndoHistory:
         self._steps = deque(steps, maxlen=STEPS)
         self._next = max([self._next, *(step.number + 1 for step in self._steps)])
 
-    def cards_removed(
-        self, before: int, time: float, removed: Iterable[RemovedCard], *, joined: bool = False
+    def cards_removed(self, before: int, time: float, removed: Iterable[RemovedCard]) -> None:
+        """Strangers were named, and their cards removed."""
+        self._add(before, time, removed=tuple(removed))
+
+    def cards_joined(
+        self,
+        before: int,
+        time: float,
+        removed: Iterable[RemovedCard],
+        moved: Iterable[tuple[int, Iterable[int]]],
     ) -> None:
-        """Strangers were named, and their cards removed; or they were joined to one card."""
-        self._add(before, time, removed=tuple(removed), joined=joined)
+        """Cards became one, the oldest of them, with the sightings of all."""
+        sightings = tuple((card, tuple(numbers)) for card, numbers in moved)
+        self._add(before, time, removed=tuple(removed), joined=True, moved=sightings)
 
     def cards_changed(
         self, before: int, time: float, cards: Iterable[Card], faces: Iterable[DroppedFace] = ()
@@ -159,10 +174,12 @@ class UndoHistory:
         """Take back what happened after an event, as far as it is remembered."""
         pictures: dict[int, bytes] = {}
         cards: list[int] = []
+        moved: list[tuple[int, tuple[int, ...]]] = []
         while self._steps and self._steps[-1].before >= to:
             step = self._steps.pop()
             if step.joined:
                 self._strangers.split(step.removed)
+                moved += step.moved
             else:
                 for removed in step.removed:
                     # Its sightings have its own number, until it is joined to another again.
@@ -174,7 +191,7 @@ class UndoHistory:
                 self._strangers.remove_face(face.vector, face.times)
                 if face.picture is not None:
                     pictures[face.vertex] = face.picture
-        return BroughtBack(pictures, cards)
+        return BroughtBack(pictures, cards, moved)
 
     def clear(self, before: float = inf) -> None:
         """Remove the steps from before a time."""
