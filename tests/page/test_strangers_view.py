@@ -2,11 +2,14 @@
 
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 from helpers.browsing import checked, loaded
+from helpers.homes import png
 from helpers.waiting import DEADLINE, eventually
+from onlooker.core.similarity import squared_distances
 from onlooker.home.retention import RetentionPolicy
 
 
@@ -113,3 +116,40 @@ def test_several_cards_get_one_name_by_keyboard_alone(own, visit):
     page.get_by_role("button", name="Undo").click()
     eventually(lambda: sorted(row["card"] for row in tab.fetched("/strangers")) == before)
     tab.check()
+
+
+def a_little_too_far(service, first, second):
+    """The first two cards, of which nearly one would have been made: their numbers."""
+    kernel = service.home_thread.submit(lambda home: home.learner.kernel).result(DEADLINE)
+    between = first + np.linspace(0.0, 1.0, 401)[:, None] * (second - first)
+    gaps = np.sqrt(squared_distances(kernel.distance, first, between)) / kernel.reach
+    faces = first, between[np.abs(gaps - 1.1).argmin()]
+
+    def act(_):
+        return [
+            service.people.book.observe(vector, camera="door", frame=at, picture=png(at))
+            for at, vector in enumerate(faces)
+        ]
+
+    return service.home_thread.submit(act).result(DEADLINE)
+
+
+def test_two_cards_that_may_be_one_person_are_joined_with_one_click_and_split_by_undo(empty, visit):
+    service, rng = empty.running, np.random.default_rng(3)
+    one, two = a_little_too_far(service, *rng.uniform(0.2, 0.8, (2, 9216)))
+    tab = visit(empty)
+    page = tab.open("strangers")
+    same = page.locator(".card-same:visible")
+    expect(same).to_have_count(1)  # a pair is asked about once
+    expect(same).to_contain_text("Same person as")
+    expect(same).to_contain_text("1.10 times as far apart")
+    expect(same.locator("img")).to_have_count(2)
+    eventually(lambda: loaded(same.locator("img")))
+    checked(page, "cards that may be one person")
+    same.get_by_role("button", name="The same").click()
+    expect(page.locator(".card")).to_have_count(1)
+    assert [card["card"] for card in tab.fetched("/strangers")] == [one]
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".card")).to_have_count(2)
+    assert sorted(card["card"] for card in tab.fetched("/strangers")) == [one, two]
+    expect(same).to_have_count(1)
