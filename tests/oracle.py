@@ -376,22 +376,16 @@ class LiteralLearner:
     def gain(self, vertex):
         """How much of the stream the label of a vertex would settle."""
         here = self._by_id(vertex)
-        candidate = self.best_name(vertex)
         total = 0.0
         for c in self.vertices:
-            gap = self.distance(c.vector, here.vector)
-            if c.ends_walks or (self.trust_radius is not None and gap > self.trust_radius):
+            if c.ends_walks:
                 continue
             scores = self.walk(c.id)[0]
             best = max(self.names, key=scores.get)
-            passing = self.passes(c.id, vertex)
-            if self.trusted(c.vector, best):
-                settled = (1 - scores[best]) * passing
-            elif scores[best] > 0 and best == candidate:  # what ends at the name with the label
-                settled = self.walk(c.id, also_ends=(vertex,))[0][best] + passing
-            else:
-                settled = passing
-            total += c.multiplicity * settled
+            uncertain = 1 - scores[best] if self.trusted(c.vector, best) else 1.0
+            gap = self.distance(c.vector, here.vector)
+            if self.trust_radius is None or gap <= self.trust_radius:
+                total += c.multiplicity * uncertain * self.passes(c.id, vertex)
         return total
 
     # One step -----------------------------------------------------------------------------

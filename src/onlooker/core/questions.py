@@ -7,13 +7,8 @@ share u_i is uncertain (1 where i carries no name, otherwise what does not end a
 
     gain_j = sum_i v_i u_i G_ij / G_jj,
 
-over those i that could carry the name of j: with a trust radius, the ones within it. If the walks
-from i already end at the name of j, and only the radius keeps i from it, a label at j settles what
-will end at the name then: the score s_i, and the rest of the walks that pass j,
-
-    s_i + (1 - s_j) G_ij / G_jj.
-
-Where examples are given, the question is about one of them: they are what nobody could name.
+over those i that could carry the name of j: with a trust radius, the ones within it. Where examples
+are given, the question is about one of them: they are what nobody could name.
 """
 
 from collections.abc import Sequence
@@ -63,18 +58,14 @@ class QuestionGraph:
         hits, scores = _solved(graph, inner, len(names), sink)
         best = scores.argmax(axis=1)
         top = scores[np.arange(len(inner)), best]
-        settled = (1 - top)[:, None] * hits
+        uncertain = 1 - top
         if radius is not None:
-            withheld = np.ones(len(inner), dtype=bool)
-            near = np.empty((len(inner), len(inner)), dtype=bool)
             for at, slot in enumerate(inner.tolist()):
                 labeled = graph.rows + graph.columns[graph.column_labels == best[at]]
-                withheld[at] = not self._is_near(slot, labeled, radius).any()
-                near[:, at] = self._is_near(slot, inner, radius)
-            settled[withheld] = hits[withheld]
-            alike = (withheld & (top > 0))[:, None] & (best[:, None] == best)
-            settled = np.where(alike, top[:, None] + (1 - top) * hits, settled) * near
-        gains = graph.multiplicity[inner] @ settled
+                if not self._is_near(slot, labeled, radius).any():
+                    uncertain[at] = 1.0
+                hits[:, at] *= self._is_near(slot, inner, radius)
+        gains = (graph.multiplicity[inner] * uncertain) @ hits
         gains[graph.fixed[inner]] = 0.0  # a person has spoken about it
         if self.slots:
             gains[~np.isin(inner, self.slots)] = 0.0
