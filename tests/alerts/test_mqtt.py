@@ -15,7 +15,7 @@ import pytest
 from helpers.homes import LENGTH, small_learner
 from helpers.mosquitto import PASSWORD, USER, Mosquitto, listening
 from helpers.ports import free_port
-from helpers.waiting import eventually
+from helpers.waiting import DEADLINE, eventually
 from onlooker.alerts.mqtt import Broker, MqttAlerts
 from onlooker.alerts.queue import WAITING
 from onlooker.core.errors import BadValue
@@ -136,7 +136,7 @@ def test_a_home_that_is_killed_is_offline(broker):
             eventually(lambda: texts(heard, PRESENCE) == ["online"], seconds=30)
         finally:
             process.kill()
-            process.wait(10)
+            process.wait(DEADLINE)
         eventually(lambda: texts(heard, PRESENCE) == ["online", "offline"])
 
 
@@ -233,7 +233,7 @@ def test_a_host_that_is_not_a_broker_is_reported(answer):
         mqtt.close()
         assert not mqtt._thread.is_alive()
         stop.set()
-        thread.join(5)
+        thread.join(DEADLINE)
 
 
 def certificate(folder):

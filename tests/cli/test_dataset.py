@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from helpers.commands import error_of
+from helpers.waiting import DEADLINE
 from onlooker.cli.app import app
 from onlooker.cli.dataset import blocks
 from onlooker.experiments.datasets.manifest import MANIFEST, read_dataset
@@ -156,7 +157,7 @@ def at_a_terminal(*arguments, typed, colour="truecolor"):
     )
     os.close(inner)
     shown, answers = b"", list(typed)
-    while select.select([outer], [], [], 30)[0]:
+    while select.select([outer], [], [], DEADLINE)[0]:
         try:
             new = os.read(outer, 4096)
         except OSError:  # Linux: nobody is at the other end any more
@@ -173,7 +174,7 @@ def at_a_terminal(*arguments, typed, colour="truecolor"):
     else:
         process.kill()
     os.close(outer)
-    return shown.decode(errors="replace"), process.wait(timeout=30)
+    return shown.decode(errors="replace"), process.wait(timeout=DEADLINE)
 
 
 def test_whoever_appears_is_shown_and_asked_about(films, tmp_path):

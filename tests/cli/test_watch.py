@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from helpers.commands import error_of, onlooker, rows
+from helpers.waiting import DEADLINE
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.core.errors import BadValue
 from onlooker.home import transfer
@@ -112,7 +113,7 @@ def test_a_signal_ends_the_run_and_the_next_one_goes_on(pictures, tmp_path, numb
     with subprocess.Popen(command, **pipes) as process:
         first = [process.stdout.readline() for _ in range(20)]
         process.send_signal(number)
-        rest, summary = process.communicate(timeout=60)
+        rest, summary = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130
     assert summary.startswith("interrupted: ")
     assert len(summary.splitlines()) == 1

@@ -10,6 +10,7 @@ import cv2
 import pytest
 
 from helpers.services import scene
+from helpers.waiting import DEADLINE
 from onlooker.core.errors import BadValue, install_command
 
 
@@ -157,7 +158,7 @@ def test_without_ray_one_line_names_the_extra(tmp_path, arguments):
         [sys.executable, "-c", code, *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=DEADLINE,
         cwd=tmp_path,
         check=False,
     )
@@ -169,7 +170,9 @@ def test_without_ray_one_line_names_the_extra(tmp_path, arguments):
 def test_the_command_line_starts_without_what_reads_a_cluster_configuration():
     """pydantic comes with the extra `cluster`; newer versions of typer bring it, too."""
     code = "import sys, onlooker.cli; sys.exit('onlooker.cluster.config' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", code], timeout=DEADLINE, check=False).returncode == 0
+    )
 
 
 def test_a_sweep_on_ray_gives_the_rows_that_processes_give(ray_here):

@@ -19,7 +19,7 @@ from pathlib import Path
 from helpers.camera_faults import FaultyProxy, RtspServer
 from helpers.services import API, FINDER, client_of, photo, service_in
 from helpers.sites import LEARNER_CONFIG
-from helpers.waiting import eventually
+from helpers.waiting import DEADLINE, eventually
 from helpers.webcams import Webcam
 from onlooker.cluster.camera import CameraLoop
 from onlooker.cluster.config import CameraConfig
@@ -59,7 +59,7 @@ class Laboratory:
             self._stack.callback(lambda: self.loop.end(30))
             watcher = threading.Thread(target=self._watch, daemon=True)
             watcher.start()
-            self._stack.callback(lambda: (self._over.set(), watcher.join(10)))
+            self._stack.callback(lambda: (self._over.set(), watcher.join(DEADLINE)))
             self._stack = self._stack.pop_all()
 
     def __enter__(self):

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from helpers.waiting import DEADLINE
+
 SYSTEM_PYTHON = "/usr/bin/python3"
 PACKAGES = "python3-gi gir1.2-gst-rtsp-server-1.0 gstreamer1.0-plugins-good"
 SCRIPT = Path(__file__).resolve().parents[1] / "faults" / "rtsp_server.py"
@@ -45,7 +47,7 @@ class RtspServer:
         """End the process."""
         if self._process is not None:
             self._process.stdin.close()
-            self._process.wait(20)
+            self._process.wait(DEADLINE)
             self._process.stdout.close()
             self._process.stderr.close()
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
 from helpers.homes import LENGTH, files_with, png, small_learner, stream
+from helpers.waiting import DEADLINE
 from onlooker import HeatKernel, OnlineHarmonicLearner
 from onlooker.alerts.queue import WAITING
 from onlooker.alerts.webhook import Webhook
@@ -689,7 +690,7 @@ class Hook:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 heard.append((self.path, json.loads(body)))
                 if wait is not None:
-                    wait.wait(10)
+                    wait.wait(DEADLINE)
                 self.send_response(answer)
                 if where:
                     self.send_header("Location", where)

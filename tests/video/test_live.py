@@ -17,6 +17,7 @@ import av
 import pytest
 
 from helpers.recordings import jpeg, level, shade, write_pictures, write_video
+from helpers.waiting import DEADLINE
 from onlooker.video.live import FailureWatch
 from onlooker.video.sources import CameraCondition, SourceError, frames_from
 
@@ -71,7 +72,7 @@ def plays(*pictures, then="die", pause=0.01):
             if over.wait(pause):
                 return
         if then == "stall":
-            over.wait(20)
+            over.wait(DEADLINE)
 
     return script
 
@@ -385,7 +386,7 @@ def test_a_stalled_camera_does_not_hold_up_the_end(monkeypatch, caplog):
         for thread in threading.enumerate():
             if thread.name.startswith("onlooker"):
                 assert thread.daemon
-                thread.join(5)
+                thread.join(DEADLINE)
 
 
 @contextmanager
@@ -460,7 +461,7 @@ def rtsp_camera(levels):
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(5)
+        thread.join(DEADLINE)
 
 
 def test_an_rtsp_camera_is_read_and_opened_again():

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.waiting import DEADLINE
 from onlooker.video.rtsp_relay import MessageFilter, RelayRefused, RtspRelay
 from onlooker.video.sources import SourceError, frames_from
 
@@ -58,7 +59,7 @@ def rtsp_server(answer):
         with suppress(OSError):
             listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(5)
+        thread.join(DEADLINE)
 
 
 @pytest.mark.parametrize("stage", ["OPTIONS", "DESCRIBE", "SETUP", "PLAY"])

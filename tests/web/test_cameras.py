@@ -13,7 +13,7 @@ import pytest
 
 from helpers.homes import files_with
 from helpers.services import API, client_of, photo, scene, service_in, teach
-from helpers.waiting import eventually
+from helpers.waiting import DEADLINE, eventually
 from helpers.webcams import Webcam
 from onlooker.home.camera_table import CameraTable
 from onlooker.home.database import NotSaved
@@ -216,12 +216,12 @@ def test_a_removed_camera_leaves_nothing_behind(started, webcam):
             watching(client, f"door{turn}")
             assert held(service) != before
             assert client.delete(f"{API}/cameras/door{turn}").status_code == 204
-            service.home_thread.submit(lambda home: None).result(10)
+            service.home_thread.submit(lambda home: None).result(DEADLINE)
             assert held(service) == before
         with service.browser_camera("laptop"):
             service.recognize(Frame("laptop", 0, 0.0, scene(1)))
             assert held(service) != before
-        service.home_thread.submit(lambda home: None).result(10)
+        service.home_thread.submit(lambda home: None).result(DEADLINE)
         assert held(service) == before
 
 
@@ -369,4 +369,4 @@ def test_removing_a_camera_that_sends_a_byte_now_and_then_does_not_take_ten_seco
         service.remove_camera("door")
         assert time.monotonic() - begun < 6  # two, on a computer that is not busy
         over.set()
-        sender.join(10)
+        sender.join(DEADLINE)

@@ -22,7 +22,7 @@ from websockets.sync.client import connect
 
 from helpers.ports import free_port
 from helpers.services import API, encoded, photo, scene, service_in
-from helpers.waiting import eventually
+from helpers.waiting import DEADLINE, eventually
 from onlooker.cli.app import app
 from onlooker.core.errors import install_command
 from onlooker.web.credentials import Token
@@ -50,7 +50,7 @@ def served(folder, *arguments, port=None):
     finally:
         if process.poll() is None:
             process.kill()
-        process.wait(10)
+        process.wait(DEADLINE)
         process.stderr.close()
 
 
@@ -58,7 +58,7 @@ def ready(process):
     """Wait until it answers."""
     assert "listening on" in process.said, process.said + process.stderr.read()
     return httpx2.Client(
-        base_url=process.address, transport=httpx2.HTTPTransport(retries=10), timeout=20
+        base_url=process.address, transport=httpx2.HTTPTransport(retries=10), timeout=DEADLINE
     )
 
 
@@ -91,7 +91,7 @@ def test_what_was_acknowledged_survives_a_kill(folder, tmp_path):
                 assert answer.status_code == 201
             before = client.get(f"{API}/people").json(), client.get(f"{API}/events").json()
         process.kill()
-        process.wait(10)
+        process.wait(DEADLINE)
     with served(folder) as process, ready(process) as client:
         assert client.get(f"{API}/people").status_code == 401
         client.headers |= key
@@ -99,7 +99,7 @@ def test_what_was_acknowledged_survives_a_kill(folder, tmp_path):
         assert after == before
         assert client.post(f"{API}/undo", json={"to": 1}).status_code == 200
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 130
+        assert process.wait(DEADLINE) == 130
         assert re.fullmatch(r"onlooker: to use the page, open \S+ .*\n", process.stderr.read())
     assert "onlooker.db-wal" not in {path.name for path in folder.iterdir()}
 
@@ -107,11 +107,11 @@ def test_what_was_acknowledged_survives_a_kill(folder, tmp_path):
 def test_a_second_service_on_one_home_refuses_and_so_does_a_taken_port(folder, tmp_path):
     with served(folder) as first, ready(first) as client:
         with served(folder) as second:
-            assert second.wait(20) == 1
+            assert second.wait(DEADLINE) == 1
             assert "in use by process" in second.said
         port = int(first.address.rpartition(":")[2])
         with served(tmp_path / "other", port=port) as third:
-            assert third.wait(20) == 1
+            assert third.wait(DEADLINE) == 1
             assert f"port {port}" in third.said
             assert third.stderr.read() == ""
         assert not (tmp_path / "other").exists()
@@ -137,7 +137,7 @@ def test_ctrl_c_ends_live_streams_too(folder, tmp_path):
         assert next(events.iter_lines())
         assert [one["name"] for one in client.get(f"{API}/people").json()] == ["ana"]
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(DEADLINE) == 130
         assert "Traceback" not in process.stderr.read()
 
 
@@ -222,7 +222,7 @@ def test_a_large_body_is_refused_by_its_header(folder):
     with served(folder) as process, ready(process):
         key = token_of(folder)["authorization"]
         host, port = process.address.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port)), timeout=10) as raw:
+        with socket.create_connection((host, int(port)), timeout=DEADLINE) as raw:
             raw.sendall(
                 f"POST {API}/recognize HTTP/1.1\r\nHost: {host}:{port}\r\n"
                 f"Authorization: {key}\r\nContent-Length: {100 << 20}\r\n\r\n".encode()

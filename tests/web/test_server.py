@@ -16,13 +16,13 @@ import pytest
 
 from helpers.running import serving
 from helpers.services import API, teach
-from helpers.waiting import eventually
+from helpers.waiting import DEADLINE, eventually
 from onlooker.web import server
 
 
 def connected(address):
     where = urlsplit(address)
-    return socket.create_connection((where.hostname, where.port), timeout=10)
+    return socket.create_connection((where.hostname, where.port), timeout=DEADLINE)
 
 
 def closed(link):
@@ -53,7 +53,7 @@ def test_256_idle_connections_do_not_stop_the_service(client, address, capfd):
     """They did, and needed no token: 256 sockets, and everybody got 503."""
     where = urlsplit(address).netloc
     with ExitStack() as stack:
-        before = stack.enter_context(closing(HTTPConnection(where, timeout=10)))
+        before = stack.enter_context(closing(HTTPConnection(where, timeout=DEADLINE)))
         assert ask(before, client) == 200
         idle = [stack.enter_context(connected(address)) for _ in range(300)]
         for link in idle[::2]:
@@ -64,7 +64,7 @@ def test_256_idle_connections_do_not_stop_the_service(client, address, capfd):
                 link.sendall(b"\r\n\r\n")  # refused, and not logged
         for _ in range(3):
             begun = time.perf_counter()
-            with closing(HTTPConnection(where, timeout=10)) as late:
+            with closing(HTTPConnection(where, timeout=DEADLINE)) as late:
                 assert ask(late, client) == 200
             assert time.perf_counter() - begun < 1
         assert ask(before, client) == 200  # who was signed in lost nothing

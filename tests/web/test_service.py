@@ -6,7 +6,7 @@ from threading import Event
 import numpy as np
 
 from helpers.services import API, client_of, new_learner, service_in
-from helpers.waiting import eventually
+from helpers.waiting import DEADLINE, eventually
 from onlooker.home.home import Home
 from onlooker.home.retention import DAY
 from onlooker.strangers.book import StrangerBook
@@ -49,7 +49,7 @@ def test_too_much_work_is_refused_not_queued_for_ever(tmp_path):
     with service_in(tmp_path / "home", queue_size=2) as service:
         client = client_of(service, tmp_path / "home")
         go = Event()
-        blocked = service.home_thread.submit(lambda home: go.wait(20))
+        blocked = service.home_thread.submit(lambda home: go.wait(DEADLINE))
         eventually(blocked.running)
         waiting = [service.home_thread.submit(lambda home: home.sequence) for _ in range(2)]
         answer = client.get(f"{API}/people")
@@ -57,7 +57,7 @@ def test_too_much_work_is_refused_not_queued_for_ever(tmp_path):
         assert answer.headers["retry-after"] == "1"
         assert client.get(f"{API}/health").status_code == 200  # needs no turn
         go.set()
-        assert [one.result(5) for one in waiting] == [0, 0]
+        assert [one.result(DEADLINE) for one in waiting] == [0, 0]
         assert client.get(f"{API}/people").status_code == 200
 
 
@@ -66,12 +66,12 @@ def test_a_frame_waits_for_one_other_job_and_no_job_for_more_than_one_frame_each
     order, go = [], Event()
     with service_in(tmp_path / "home") as service:
         thread = service.home_thread
-        jobs = [thread.submit(lambda home: go.wait(10))]
+        jobs = [thread.submit(lambda home: go.wait(DEADLINE))]
         eventually(lambda: thread.waiting == 0)
         for number in range(4):
             jobs.append(thread.submit(lambda home, n=number: order.append(f"reader {n}")))
         jobs.append(thread.submit(lambda home: order.append("frame"), frame=True))
         go.set()
         for job in jobs:
-            job.result(10)
+            job.result(DEADLINE)
     assert order == ["reader 0", "frame", "reader 1", "reader 2", "reader 3"]

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from helpers.services import API, scene, teach
-from helpers.waiting import eventually
+from helpers.waiting import DEADLINE, eventually
 from onlooker.vision.types import Frame
 from onlooker.web.routes import audit as audit_routes
 
@@ -62,12 +62,12 @@ def test_frames_do_not_wait_for_an_audit(known, service, monkeypatch):
 
     def slow(*arguments, **options):
         running.set()
-        assert finish.wait(60)
+        assert finish.wait(DEADLINE)
         return real(*arguments, **options)
 
     monkeypatch.setattr(audit_routes, "audit", slow)
     assert known.get(f"{API}/audit").json()["done"] == 0
-    assert running.wait(60)
+    assert running.wait(DEADLINE)
     service.recognize(Frame("door", 9, 0.9, scene(1, 4)))  # while the audit is running
     assert known.get(f"{API}/audit").json()["of"] == 2
     finish.set()

@@ -13,7 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from helpers.running import serving
 from helpers.services import API, SOCKETS, client_of, encoded, photo, scene, teach
-from helpers.waiting import eventually
+from helpers.waiting import DEADLINE, eventually
 from onlooker.simulation.scenarios import scenario, write_video
 from onlooker.vision.types import Frame
 from onlooker.web.routes.live import MAX_FRAME
@@ -163,7 +163,7 @@ def test_events_are_told_as_they_happen(client, service):
     path = f"{API}/events/stream?after=0"
     with (
         serving(client.app) as address,
-        httpx2.stream("GET", f"{address}{path}", timeout=20, headers=key) as response,
+        httpx2.stream("GET", f"{address}{path}", timeout=DEADLINE, headers=key) as response,
     ):
         assert response.headers["content-type"].startswith("text/event-stream")
         events = events_of(response.iter_lines())
