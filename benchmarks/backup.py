@@ -6,7 +6,8 @@
 `onlooker serve` watches two films over HTTP in a process of its own. Stretches without a backup
 take turns with stretches in which one is made: downloaded over REST, or by `onlooker backup` as
 another process. What counts is the share of the frames that are dropped, beside that of the
-undisturbed stretches of the same run; every backup is restored at the end.
+undisturbed stretches of the same run; every backup is restored at the end. The cameras send half
+as many frames as the service manages when it is left alone: then it drops none but for a reason.
 """
 
 import argparse
@@ -16,12 +17,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
 from machine import machine, one_thread_each
-from service import MAIN, SPAWN, Served, cameras, labeled_scenes
+from service import MAIN, SPAWN, Served, cameras, labeled_scenes, pace
 from service_cameras import FILMS, RATE, Scene, scenes_of
 from service_clients import API
 
@@ -39,13 +41,16 @@ def counts(client: httpx2.Client) -> tuple[int, int]:
     return sum(each["frames"] for each in found), sum(each["dropped"] for each in found)
 
 
-def stretch(client: httpx2.Client, seconds: float, act: Callable[[], None]) -> tuple[int, int]:
-    """Do something once within so many seconds: frames recognized and dropped meanwhile."""
-    before, end = counts(client), time.monotonic() + seconds
+def stretch(
+    client: httpx2.Client, seconds: float, act: Callable[[], None]
+) -> tuple[tuple[int, int], float]:
+    """Do something once within so many seconds: frames recognized and dropped, and what it took."""
+    before, begun = counts(client), time.monotonic()
     act()
-    time.sleep(max(0.0, end - time.monotonic()))
+    took = time.monotonic() - begun
+    time.sleep(max(0.0, seconds - took))
     after = counts(client)
-    return after[0] - before[0], after[1] - before[1]
+    return (after[0] - before[0], after[1] - before[1]), took
 
 
 def share(stretches: list[tuple[int, int]]) -> float:
@@ -55,7 +60,11 @@ def share(stretches: list[tuple[int, int]]) -> float:
 
 
 def measure(
-    place: Path, served: Served, scenes: dict[str, list[Scene]], options: argparse.Namespace
+    place: Path,
+    served: Served,
+    scenes: dict[str, list[Scene]],
+    rate: Any,
+    options: argparse.Namespace,
 ) -> dict[str, Any]:
     """The whole run against a service that is running."""
     home = place / "home"
@@ -79,11 +88,15 @@ def measure(
         for jpeg, person in labeled_scenes(scenes["door"]):
             client.post("/faces", params={"name": person}, content=jpeg)
         time.sleep(options.warm_up)
+        pace(rate, lambda: counts(client)[0], len(FILMS), options.part)
         kinds = {"undisturbed": lambda: None, "download": downloaded, "command": copied}
         found: dict[str, list[tuple[int, int]]] = {kind: [] for kind in kinds}
+        took: dict[str, list[float]] = {kind: [] for kind in kinds}
         for _ in range(options.rounds):
             for kind, act in kinds.items():
-                found[kind].append(stretch(client, options.seconds, act))
+                frames, seconds = stretch(client, options.seconds, act)
+                found[kind].append(frames)
+                took[kind].append(seconds)
     for number, copy in enumerate(copies):
         restore(copy, place / f"restored {number}", face_distances())
     size = sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
@@ -93,6 +106,8 @@ def measure(
         "backups": len(copies),
         "restored": len(copies),
         "home_bytes": size,
+        "camera_rate": round(rate.value, 2),
+        "seconds": {kind: round(median(each), 2) for kind, each in took.items() if each},
     }
 
 
@@ -103,18 +118,19 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--warm-up", type=float, default=20)
     parser.add_argument("--frames", type=int, help="of each film; all of them unless given")
-    parser.add_argument("--rate", type=float, default=RATE, help="frames a second of each camera")
+    parser.add_argument("--part", type=float, default=0.5, help="of the frames it manages")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     one_thread_each()
     with TemporaryDirectory() as folder:
         place = Path(folder)
         dataset = simulated_dataset(0, frames=options.frames)
-        with cameras(dataset, SPAWN.Value("d", options.rate)) as films:
+        rate = SPAWN.Value("d", float(RATE))
+        with cameras(dataset, rate) as films:
             sources = [f"{name}=http://127.0.0.1:{films}/{name}" for name in FILMS]
             served = Served(place, sources)
             try:
-                result = measure(place, served, scenes_of(dataset), options)
+                result = measure(place, served, scenes_of(dataset), rate, options)
             finally:
                 served.close()
     dropped = result["dropped"]

@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import psutil
 from machine import machine, one_thread_each
-from service import SPAWN, Served, cameras, labeled_scenes, teach
+from service import SPAWN, Served, cameras, frames_in, labeled_scenes, pace, teach
 from service_cameras import RATE, scenes_of
 from service_clients import API, Plan
 
@@ -38,13 +38,10 @@ from onlooker.experiments.datasets.simulated import simulated_dataset
 
 P99, FRAMES, MEMORY = 1.0, 0.9, 1.05
 """Seconds; of the undisturbed rate; of the memory after SETTLED."""
-ATTACK, QUIET, CAPACITY, SETTLED = 120.0, 30.0, 20.0, 300.0
-"""Seconds of an attack, of the quiet after it, of the look at what the service manages, and of the
-attacks after which the memory counts."""
+ATTACK, QUIET, SETTLED = 120.0, 30.0, 300.0
+"""Seconds of an attack, of the quiet after it, and of the attacks after which the memory counts."""
 EVERY = 0.5
 """Seconds between two questions of the owner."""
-SETTLE = 3.0
-"""Seconds after an attack begins or ends that count for neither."""
 PATHS = ("/people", "/cameras", "/strangers", "/health")
 POLLERS = Crowd(idle=0, slow=0, wrong=0, without=0, pollers=50, deaf=0)
 
@@ -119,22 +116,13 @@ def attacked(served: Served, camera: str, crowd: Crowd, seconds: float, owner: O
     process.start()
     counts: dict[str, int] = ours.recv()  # they are there
     try:
-        counted = frames_in(owner, seconds)
+        counted = frames_in(owner.frames, seconds)
         while ours.poll():
             counts = ours.recv()
     finally:
         process.kill()
         process.join()
     return *counted, counts
-
-
-def frames_in(owner: Owner, seconds: float) -> tuple[int, float]:
-    """How many frames are recognized, in how many seconds, from a moment from now on."""
-    time.sleep(SETTLE)
-    begun, before = time.monotonic(), owner.frames()
-    time.sleep(seconds)
-    frames = owner.frames() - before
-    return frames, time.monotonic() - begun
 
 
 def measure(minutes: float, frames: int, crowd: Crowd, names: tuple[str, ...]) -> dict[str, Any]:
@@ -148,11 +136,7 @@ def measure(minutes: float, frames: int, crowd: Crowd, names: tuple[str, ...]) -
         try:
             teach(Plan(served.address, served.token, 0, 0, 0, [], labeled, list(names)))
             owner = Owner(served)
-            while owner.frames() < 5 * len(names):
-                time.sleep(0.5)
-            seen, took = frames_in(owner, CAPACITY)
-            rate.value = max(0.2, 0.5 * seen / took / len(names))
-            frames_in(owner, 2 * SETTLE)  # what was under way at the higher rate
+            pace(rate, owner.frames, len(names), 0.5)
             result = alternate(served, process, owner, names[0], crowd, 60 * minutes)
         finally:
             code, said = served.close()
@@ -170,7 +154,11 @@ def alternate(
 ) -> dict[str, Any]:
     """Quiet and attacks in turn, for that long, beginning and ending with quiet."""
     alone = Owner(served)
-    quiet, loud, counts = [frames_in(owner, QUIET)], list[tuple[int, float]](), Counter[str]()
+    quiet, loud, counts = (
+        [frames_in(owner.frames, QUIET)],
+        list[tuple[int, float]](),
+        Counter[str](),
+    )
     memory, begun = [(0.0, process.memory_info().rss / 2**20)], time.monotonic()
     while time.monotonic() - begun < seconds:
         with owner:
@@ -181,7 +169,7 @@ def alternate(
         counts.update(met)
         memory.append((time.monotonic() - begun, process.memory_info().rss / 2**20))
         with alone:
-            quiet.append(frames_in(alone, QUIET))
+            quiet.append(frames_in(alone.frames, QUIET))
         alone = owner_again(served, alone)
     settled = [mb for second, mb in memory if second >= SETTLED] or [mb for _, mb in memory[1:]]
     rates = {name: sum(n for n, _ in some) / sum(s for _, s in some) for name, some in

@@ -20,7 +20,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -53,6 +53,9 @@ LABELS = 4
 """Pictures of each person that are taught."""
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
 SPAWN = multiprocessing.get_context("spawn")
+SETTLE, CAPACITY = 3.0, 20.0
+"""Seconds after a change of the load that are not counted, and seconds in which is counted what a
+service manages."""
 
 
 @contextmanager
@@ -67,6 +70,27 @@ def cameras(dataset: Path, rate: Any = None) -> Iterator[int]:
     finally:
         process.kill()
         process.join()
+
+
+def frames_in(frames: Callable[[], int], seconds: float) -> tuple[int, float]:
+    """How many frames are recognized, in how many seconds, from a moment from now on."""
+    time.sleep(SETTLE)
+    begun, before = time.monotonic(), frames()
+    time.sleep(seconds)
+    return frames() - before, time.monotonic() - begun
+
+
+def pace(rate: Any, frames: Callable[[], int], cameras: int, part: float) -> None:
+    """Have the cameras send a part of the frames that the service manages when left alone.
+
+    Beyond what it manages it drops frames whatever else happens, and a share of dropped frames
+    says nothing about anything else.
+    """
+    while frames() < 5 * cameras:
+        time.sleep(0.5)
+    seen, took = frames_in(frames, CAPACITY)
+    rate.value = max(0.2, part * seen / took / cameras)
+    time.sleep(3 * SETTLE)  # what was under way at the higher rate
 
 
 class Served:

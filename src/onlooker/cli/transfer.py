@@ -23,6 +23,7 @@ from onlooker.home.transfer import Export
 from onlooker.recognition.pipeline import deferred_signals
 from onlooker.vision.finder import face_distances, kind_of
 from onlooker.vision.scales import trust_radius as radius_of
+from onlooker.web.backup_process import copy_in_process
 
 NewFileArgument = Annotated[
     Path, typer.Argument(metavar="FILE", help="The file to make.", show_default=False)
@@ -87,7 +88,8 @@ def backup(folder: NewFolderArgument, home: ServedHomeOption = None) -> None:
     source = home_folder(home)
     learner_like(source, face_distances())  # fails before a lock is made where no home is
     with deferred_signals():
-        print_row(folder=str(folder), **asdict(back_up(source, folder, face_distances())))
+        copied = back_up(source, folder, face_distances(), copy=copy_in_process)
+    print_row(folder=str(folder), **asdict(copied))
 
 
 def restore_command(

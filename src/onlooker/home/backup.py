@@ -4,6 +4,9 @@ A home may be learning while it is copied. A second reader of the database holds
 and copies that; snapshots up to that moment go with it. Nobody waits for the copy, except somebody
 who is being forgotten: forgetting reaches every byte of the folder, so a copy that would still have
 the person gives up and is deleted.
+
+Copying and verifying take seconds of the processor, which cameras may need: whoever asks for a
+backup may hand in another way to make the copy, such as a process of lowest priority.
 """
 
 import hashlib
@@ -12,12 +15,13 @@ import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from os import PathLike
 from pathlib import Path
+from typing import TypeAlias
 
 from onlooker.core.errors import BadValue, OnlookerError, SnapshotError
 from onlooker.core.files import TEMPORARY_FILES, move_into_place
@@ -63,10 +67,20 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True)
-class _Contents:
+class Contents:
+    """What a home knows after an event.
+
+    >>> Contents(event=1187, people=("ana", "ben"), digest="5d1f...").people
+    ('ana', 'ben')
+    """
+
     event: int
     people: tuple[str, ...]
     digest: str
+
+
+CopyHome: TypeAlias = Callable[[Path, Path], Contents]
+"""Copies a home that is open into an empty folder, and says what the copy knows when opened."""
 
 
 # ---- backup
@@ -76,10 +90,13 @@ def back_up(
     folder: str | PathLike[str],
     to: str | PathLike[str],
     distances: Iterable[Distance] = DISTANCES,
+    *,
+    copy: CopyHome | None = None,
 ) -> Copied:
     """Copy a home into a new folder, and verify the copy; another process may have it open.
 
     The copy is opened, and must know what the home knew at its moment, before it gets its name.
+    copy: another way to make it than here and now.
     """
     source, target = Path(folder), Path(to)
     if target.exists():
@@ -96,16 +113,19 @@ def back_up(
         else:
             if home.problems:
                 raise BackupFailed(f"{source} is not sound: {home.problems[0]}")
-            expected = _Contents(home.sequence, home.learner.names, digest(home.learner))
+            expected = Contents(home.sequence, home.learner.names, digest(home.learner))
         with _made_or_removed(partial, target):
-            copied = _verified_copy(source, partial, distances, expected)
+            found = (copy or _copy_here(distances))(source, partial)
+            if expected not in (None, found):
+                raise BackupFailed(f"the copy differs from {source}; try again")
+            copied = _copied(partial, found)
             move_into_place(partial, target)
     return copied
 
 
 @contextmanager
 def backup_archive(
-    folder: str | PathLike[str], distances: Iterable[Distance] = DISTANCES
+    folder: str | PathLike[str], copy: CopyHome | None = None
 ) -> Iterator[tuple[int, Iterator[bytes]]]:
     """A backup of a home that is open as one tar archive: its size, and its bytes.
 
@@ -117,10 +137,10 @@ def backup_archive(
         shutil.rmtree(path, ignore_errors=True)
     partial = Path(tempfile.mkdtemp(prefix=BACKUP_FOLDERS.rstrip("*"), dir=source))
     with _made_or_removed(partial, partial):
-        copied = _verified_copy(source, partial, distances, None)
+        found = (copy or verified_copy)(source, partial)
         paths = [partial / name for name in sorted(_files_in(partial)) if _ARCHIVED.fullmatch(name)]
         size = sum(_BLOCK + _padded(path.stat().st_size) for path in paths)
-        yield size + 2 * _BLOCK, _archive(source, partial, paths, copied.event)
+        yield size + 2 * _BLOCK, _archive(source, partial, paths, found.event)
 
 
 def _archive(source: Path, partial: Path, paths: list[Path], event: int) -> Iterator[bytes]:
@@ -141,17 +161,20 @@ def _padded(size: int) -> int:
     return -(-size // _BLOCK) * _BLOCK
 
 
-def _verified_copy(
-    source: Path, partial: Path, distances: Iterable[Distance], expected: _Contents | None
-) -> Copied:
-    """Copy a home that is open, here or elsewhere, and open the copy."""
-    event = _copy_open_home(source, partial)
-    found = _contents(partial, distances)
-    if found.event != event or expected not in (None, found):
-        raise BackupFailed(f"the copy differs from {source}; try again")
-    (partial / "lock").unlink()
-    _refuse_forgotten(source, event)
-    return _copied(partial, found)
+def _copy_here(distances: Iterable[Distance]) -> CopyHome:
+    return lambda source, to: verified_copy(source, to, distances)
+
+
+def verified_copy(source: Path, to: Path, distances: Iterable[Distance] = DISTANCES) -> Contents:
+    """Copy a home that is open, here or elsewhere, into an empty folder, and open the copy."""
+    with _as_backup_failed(to):
+        event = _copy_open_home(source, to)
+        found = _contents(to, distances)
+        if found.event != event:
+            raise BackupFailed(f"the copy differs from {source}; try again")
+        (to / "lock").unlink()
+        _refuse_forgotten(source, event)
+    return found
 
 
 def _copy_open_home(source: Path, target: Path) -> int:
@@ -302,8 +325,18 @@ def _refuse_newer(source: Path, partial: Path) -> None:
 def _made_or_removed(partial: Path, target: Path) -> Iterator[None]:
     """An empty folder for a copy, which is deleted however the block ends."""
     try:
+        with _as_backup_failed(target):
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(mode=0o700, parents=True)
+            yield
+    finally:
         shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(mode=0o700, parents=True)
+
+
+@contextmanager
+def _as_backup_failed(target: Path) -> Iterator[None]:
+    """What goes wrong on the disk, in one line."""
+    try:
         yield
     except BackupFailed:
         raise
@@ -313,15 +346,13 @@ def _made_or_removed(partial: Path, target: Path) -> Iterator[None]:
         if isinstance(error, HomeInUse):
             raise
         raise BackupFailed(f"no copy was made: {error}") from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
-def _contents(folder: Path, distances: Iterable[Distance]) -> _Contents:
+def _contents(folder: Path, distances: Iterable[Distance]) -> Contents:
     with reopen(folder, distances) as home:
         if home.problems:
             raise BackupFailed(f"the copy is not sound: {home.problems[0]}")
-        return _Contents(home.sequence, home.learner.names, digest(home.learner))
+        return Contents(home.sequence, home.learner.names, digest(home.learner))
 
 
 def _files_in(folder: Path) -> list[str]:
@@ -346,7 +377,7 @@ def _sizes(folder: Path) -> list[int]:
     return [(folder / name).stat().st_size for name in _files_in(folder)]
 
 
-def _copied(folder: Path, found: _Contents) -> Copied:
+def _copied(folder: Path, found: Contents) -> Copied:
     sizes = _sizes(folder)
     return Copied(found.event, found.people, len(sizes), sum(sizes))
 

@@ -11,6 +11,7 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from onlooker.home.backup import backup_archive
+from onlooker.web.backup_process import copy_in_process
 from onlooker.web.responses import problems
 from onlooker.web.service import Busy, Service
 
@@ -36,7 +37,7 @@ def backup_routes(service: Service) -> APIRouter:
         """
         if not await asyncio.to_thread(being_made.acquire, timeout=WAIT):
             raise Busy("another backup is being made; try again when it is finished")
-        making = backup_archive(service.home_info.folder, [service.finder.features.distance])
+        making = backup_archive(service.home_info.folder, copy_in_process)
         try:
             size, chunks = await asyncio.to_thread(making.__enter__)
         except BaseException:
