@@ -22,15 +22,21 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx2
+import numpy as np
 from machine import machine, one_thread_each
 from service import MAIN, SPAWN, Served, cameras, labeled_scenes, pace
 from service_cameras import FILMS, RATE, Scene, scenes_of
 from service_clients import API
 
 from onlooker.experiments.datasets.simulated import simulated_dataset
+from onlooker.home.album import JPEG, Album
 from onlooker.home.backup import restore
+from onlooker.home.database import Database
+from onlooker.home.folder import DATABASE_FILE
 from onlooker.vision.finder import face_distances
 
+PICTURE = 4000
+"""Bytes of the picture of a sighting."""
 LIMIT = 0.01
 """The share of frames that a backup may cost."""
 
@@ -57,6 +63,23 @@ def share(stretches: list[tuple[int, int]]) -> float:
     """Of all frames, those that were dropped."""
     seen, dropped = (sum(column) for column in zip(*stretches, strict=True))
     return dropped / max(seen + dropped, 1)
+
+
+def remember(home: Path, many: int) -> None:
+    """Sightings of earlier days, with a face and a picture each: what makes a home large."""
+    database, rng = Database(home / DATABASE_FILE), np.random.default_rng(0)
+    try:
+        album = Album(database)
+        for start in range(0, many, 500):
+            with database.transaction():
+                for frame in range(start, min(start + 500, many)):
+                    vector, picture = rng.normal(size=128), JPEG + rng.bytes(PICTURE)
+                    now = time.time()
+                    album.record_sighting(
+                        now, "door", frame, None, None, vector=vector, picture=picture
+                    )
+    finally:
+        database.close_as_it_is()
 
 
 def measure(
@@ -87,6 +110,7 @@ def measure(
     with httpx2.Client(base_url=served.address + API, headers=headers, timeout=120) as client:
         for jpeg, person in labeled_scenes(scenes["door"]):
             client.post("/faces", params={"name": person}, content=jpeg)
+        remember(home, options.sightings)
         time.sleep(options.warm_up)
         pace(rate, lambda: counts(client)[0], len(FILMS), options.part)
         kinds = {"undisturbed": lambda: None, "download": downloaded, "command": copied}
@@ -99,7 +123,8 @@ def measure(
                 took[kind].append(seconds)
     for number, copy in enumerate(copies):
         restore(copy, place / f"restored {number}", face_distances())
-    size = sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
+    paths = [path for path in home.rglob("*") if path.is_file() and path.name != "ballast"]
+    size = sum(path.stat().st_size for path in paths)
     return {
         "dropped": {kind: round(share(each), 4) for kind, each in found.items()},
         "frames": {kind: sum(map(sum, each)) for kind, each in found.items()},
@@ -118,6 +143,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--warm-up", type=float, default=20)
     parser.add_argument("--frames", type=int, help="of each film; all of them unless given")
+    parser.add_argument("--sightings", type=int, default=30_000, help="of earlier days")
     parser.add_argument("--part", type=float, default=0.5, help="of the frames it manages")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()

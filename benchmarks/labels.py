@@ -4,12 +4,15 @@
 
 Twenty people, 500 unlabeled vertices of 128 numbers. `owners` is what the list of people, the faces
 of a person and the map are made of, at most once for each event; `copy` is what the best question
-needs in the home's thread, `question` what it takes outside.
+needs in the home's thread, `question` and `map` what they take outside. Ratios are to `predict`,
+which is one pass over all labels: an answer that takes many of them stops the cameras. Fails if a
+ratio is above its limit, or the map takes more memory than it may.
 """
 
 import argparse
 import json
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,8 +21,14 @@ import numpy as np
 from machine import machine, one_thread_each
 
 from onlooker import ClosestSafePair, HeatKernel, OnlineHarmonicLearner
+from onlooker.home.people import vertex_owners
+from onlooker.web.routes.map import LinkStrengths, on_the_map
 
 PEOPLE, NUMBERS, VERTICES, NOISE = 20, 128, 500, 0.35
+NEGATIVES = 20
+LIMITS = {"explain": 20.0, "predict, 20 negatives": 15.0, "explain, 20 negatives": 30.0}
+"""Of the time of `predict`."""
+MAP_MEGABYTES = 100.0
 
 
 def learner_of(labels: int) -> OnlineHarmonicLearner:
@@ -53,6 +62,23 @@ def milliseconds(act: Callable[[], object]) -> float:
     return min(times)
 
 
+def graph_map(learner: OnlineHarmonicLearner) -> None:
+    """What `GET /map` computes, from the start."""
+    shown = on_the_map(vertex_owners(learner))
+    vectors = np.stack([learner.vector(owner.vertex) for owner in shown])
+    ids = np.array([owner.vertex for owner in shown], np.int64)
+    LinkStrengths().links(ids, vectors, learner.kernel)
+
+
+def map_megabytes(learner: OnlineHarmonicLearner) -> float:
+    """What that takes at most."""
+    tracemalloc.start()
+    graph_map(learner)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 1e6
+
+
 def measure(labels: int) -> dict[str, Any]:
     """Everything, once."""
     learner = learner_of(labels)
@@ -60,17 +86,26 @@ def measure(labels: int) -> dict[str, Any]:
     x = known.vectors[known.names.index(None)]
     near = [known.vectors[row] + 0.001 for row in range(10)]
     question = learner.question_later(near)
+    ms = {
+        "owners": milliseconds(learner.owners),
+        "vertices, without vectors": milliseconds(lambda: learner.vertices(vectors=False)),
+        "predict": milliseconds(lambda: learner.predict(x)),
+        "explain": milliseconds(lambda: learner.explain(x)),
+        "copy": milliseconds(learner.graph),
+        "question": milliseconds(question),
+        "map": milliseconds(lambda: graph_map(learner)),
+    }
+    unlabeled = [row for row, name in enumerate(known.names) if name is None]
+    for number, row in enumerate(unlabeled[1 : 1 + NEGATIVES]):
+        learner.teach(known.vectors[row], not_name=f"person {number % PEOPLE}")
+    ms["predict, 20 negatives"] = milliseconds(lambda: learner.predict(x))
+    ms["explain, 20 negatives"] = milliseconds(lambda: learner.explain(x))
     return {
         "labels": labels,
         "vertices": len(learner),
-        "ms": {
-            "owners": milliseconds(learner.owners),
-            "vertices, without vectors": milliseconds(lambda: learner.vertices(vectors=False)),
-            "predict": milliseconds(lambda: learner.predict(x)),
-            "explain": milliseconds(lambda: learner.explain(x)),
-            "copy": milliseconds(learner.graph),
-            "question": milliseconds(question),
-        },
+        "ms": ms,
+        "ratios": {what: ms[what] / ms["predict"] for what in LIMITS},
+        "map_megabytes": map_megabytes(learner),
         "machine": machine(),
     }
 
@@ -89,8 +124,12 @@ def main() -> int:
     if options.json:
         options.json.write_text(json.dumps(result, indent=2) + "\n")
     for what, ms in result["ms"].items():
-        print(f"{what:28} {ms:8.1f} ms")
-    return 0
+        ratio = result["ratios"].get(what)
+        times = "" if ratio is None else f"{ratio:8.1f} times predict, limit {LIMITS[what]:g}"
+        print(f"{what:28} {ms:8.1f} ms{times}")
+    print(f"{'memory of the map':28} {result['map_megabytes']:8.1f} MB, limit {MAP_MEGABYTES:g}")
+    slow = any(result["ratios"][what] > limit for what, limit in LIMITS.items())
+    return int(slow or result["map_megabytes"] > MAP_MEGABYTES)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from helpers.streams import state
 from onlooker import ClosestPair, Doubling, HeatKernel, OnlineHarmonicLearner
+from onlooker.core import walks
 
 SIGMA, CUTOFF, SINK = 0.5, 1e-2, 0.05
 
@@ -166,3 +167,12 @@ def test_an_explanation_of_a_taught_example_is_that_example():
 
 def test_nobody_has_no_explanation():
     assert chain_of_five().explain([40.0]).endings == ()
+
+
+@settings(max_examples=25)
+@given(learner=small_learners(most=8), x=places, columns=st.sampled_from([1, 2]))
+def test_chains_do_not_depend_on_how_many_labels_are_searched_together(learner, x, columns):
+    whole = learner.explain(x)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(walks, "COLUMNS", columns)
+        assert learner.explain(x) == whole

@@ -8,6 +8,7 @@ alone. Its second half, `_learn` and `_finish`, changes the graph.
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from functools import cache, partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -635,11 +636,13 @@ isolated
         if graph.fixed.any():
             shares, nobody = shares.copy(), columns == NOBODY
             negatives, shares[nobody] = float(shares[nobody].sum()), 0.0
+            kinds = np.where(nobody, len(self._names), columns)
+            sums = cache(partial(walks.LabelSums.of, local.walk, kinds))
             for label in sorted(set().union(*graph.negatives.values())):
-                own = columns == label
-                rest = self._past_negatives(label, near, local)
+                own = slots_where(columns == label)
+                rest = self._past_negatives(label, own, near, local, sums)
                 if rest is not None:
-                    rest = np.minimum(rest[own], shares[own])
+                    rest = np.minimum(rest, shares[own])
                     negatives += float((shares[own] - rest).sum())
                     shares[own] = rest
             columns = np.where(nobody, 0, columns)
@@ -648,17 +651,25 @@ isolated
         return Scores(np.asarray(scores, float), sink, negatives, shares)
 
     def _past_negatives(
-        self, label: int, near: Neighbours, local: walks.LocalWalk
+        self,
+        label: int,
+        own: Slots,
+        near: Neighbours,
+        local: walks.LocalWalk,
+        sums: Callable[[], walks.LabelSums],
     ) -> Floats | None:
-        """Where the walk ends if it may not pass the negatives of a label; None: it never does."""
+        """What ends at the columns of a label, if the walk may not pass its negatives.
+
+        None: it never does.
+        """
         slots = self._graph.slots_not(label)
         if near.absorber is not None and near.absorber in slots:
-            return np.zeros(len(self._graph.columns))
+            return np.zeros(len(own))
         rows = np.isin(local.members, slots) & (local.walk.multiplicity > 0)
         if not rows.any():
             return None
-        ends = solver.ends(walks.ended_at(local.walk, slots_where(rows)))
-        return ends.labels[: len(self._graph.columns)]
+        walk = walks.for_label(local.walk, own, sums(), label)
+        return solver.ends(walks.ended_at(walk, slots_where(rows))).labels[: len(own)]
 
     def _named(
         self,

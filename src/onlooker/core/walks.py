@@ -3,7 +3,7 @@
 `walk_from` builds what the solver needs; the rest explains an answer and answers for all vertices.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ NO_SLOTS: Slots = np.zeros(0, dtype=np.intp)
 
 LARGE, LARGE_SHARE = 300, 0.6
 """A component of more vertices, and a larger share of the slots, is solved without copying it."""
+COLUMNS = 512
+"""Labeled vertices whose chains are searched for together: all at once would be a table of them."""
 
 
 class LocalWalk(NamedTuple):
@@ -37,23 +39,26 @@ def walk_from(graph: Graph, near: Neighbours, sink: float) -> LocalWalk:
     if near.absorber is not None:
         members = members[members != near.absorber]
     labels = graph.multiplicity[graph.rows + graph.columns].astype(np.float64)
+    # With 10,000 labels this table is 40 MB: it is copied once, and changed in place.
     if len(members) > max(LARGE, LARGE_SHARE * graph.rows):
         v = np.zeros(graph.rows)
         v[members] = graph.multiplicity[members]
         members, weights = np.arange(graph.rows), graph.weights
+        exits = graph.to_labels.take(graph.columns, axis=1)
         # Labels that only others are linked to: no walk from x ends there.
-        exits = graph.to_labels * (v > 0)[:, None]
+        exits[v == 0] = 0.0
     else:
         # In order of age: sums are added up in the same order before a restart and after it.
         members = members[graph.ids[members].argsort()]
         v = graph.multiplicity[members].astype(np.float64)
         weights = graph.weights.take(members, axis=0).take(members, axis=1)
-        exits = graph.to_labels.take(members, axis=0)
+        exits = graph.to_labels[np.ix_(members, graph.columns)]
         start = start[members]
+    exits *= labels
     walk = Walk(
         weights=weights,
         multiplicity=v,
-        to_labels=exits.take(graph.columns, axis=1) * labels,
+        to_labels=exits,
         start=start,
         start_to_labels=to_labels[graph.columns] * labels,
         start_multiplicity=m,
@@ -72,6 +77,31 @@ def _start(graph: Graph, near: Neighbours) -> tuple[Floats, Floats, Slots, float
     start[near.slots[:inner]] = near.weights[:inner]
     to_labels[near.slots[inner:] - graph.rows] = near.weights[inner:]
     return start, to_labels, near.slots[:inner], 1.0
+
+
+class LabelSums(NamedTuple):
+    """What links the vertices of a walk, and x, to all labeled vertices of each label together."""
+
+    to_labels: Floats
+    start_to_labels: Floats
+
+    @classmethod
+    def of(cls, walk: Walk, labels: Slots) -> Self:
+        """labels: of each column, an index into the sums."""
+        into = csr_array((np.ones(len(labels)), (np.arange(len(labels)), labels)))
+        return cls(np.asarray(walk.to_labels @ into), np.asarray(walk.start_to_labels @ into))
+
+
+def for_label(walk: Walk, own: Slots, sums: LabelSums, label: int) -> Walk:
+    """The same walk with the columns of one label, `own`, and one for all others together.
+
+    What it takes to solve it again is as much as for the examples of one person, not of all.
+    """
+    others, start = np.delete(sums.to_labels, label, axis=1), np.delete(sums.start_to_labels, label)
+    return walk._replace(
+        to_labels=np.column_stack([walk.to_labels.take(own, axis=1), others.sum(axis=1)]),
+        start_to_labels=np.append(walk.start_to_labels[own], start.sum()),
+    )
 
 
 def ended_at(walk: Walk, rows: Slots) -> Walk:
@@ -111,26 +141,79 @@ def chains(graph: Graph, local: LocalWalk) -> list[Chain]:
     """For each labeled vertex the most probable chain from x to it; empty where there is none.
 
     The probability of a chain is the product of its steps', so it is a shortest path with lengths
-    -log p. Labeled vertices end a walk and have no way on.
+    -log p. Labeled vertices end a walk and have no way on: the path to one is the shortest to an
+    unlabeled vertex, or to x, and one step.
     """
     walk = local.walk
-    v, exits, begin = walk.multiplicity, walk.to_labels, walk.start_to_labels
+    v, count = walk.multiplicity, len(walk.start_to_labels)
     inside = np.vstack([walk.start * v, walk.weights * v])
-    moves = np.column_stack([inside, np.vstack([begin, exits])])
     back = np.append(0.0, walk.start * walk.start_multiplicity)
-    totals = moves.sum(axis=1) + back + walk.sink
+    leaving = np.append(walk.start_to_labels.sum(), walk.to_labels.sum(axis=1))
+    totals = inside.sum(axis=1) + leaving + back + walk.sink
     # Older versions of scipy find paths along 32-bit indices only.
-    source, target = (ends.astype(np.int32) for ends in np.nonzero(moves))
-    # A certain step has length 0, which a sparse graph would read as "no edge".
-    lengths = np.maximum(-np.log(moves[source, target] / totals[source]), np.finfo(float).tiny)
-    size = 1 + moves.shape[1]
-    network = csr_array((lengths, (source, target + 1)), shape=(size, size))
+    source, target = (ends.astype(np.int32) for ends in np.nonzero(inside))
+    lengths = _lengths(inside[source, target], totals[source])
+    network = csr_array((lengths, (source, target + 1)), shape=(1 + len(v), 1 + len(v)))
     found, before = dijkstra(network, indices=[0], return_predecessors=True)
-    slots = np.concatenate([local.members, graph.rows + graph.columns])
-    into = np.append(v, graph.multiplicity[graph.rows + graph.columns])
-    similar = np.divide(moves, into, out=np.zeros_like(moves), where=into > 0)
-    ends = range(1 + len(v), size)
-    return [_trace(graph, slots, before[0], end, similar, float(found[0][end])) for end in ends]
+    begun = _begun(graph, local, inside, before[0])
+    chains = list[Chain]()
+    for start in range(0, count, COLUMNS):
+        part = slice(start, start + COLUMNS)
+        exits = np.vstack([walk.start_to_labels[part], walk.to_labels[:, part]])
+        paths = found[0][:, None] + _lengths(exits, totals[:, None])
+        last = paths.argmin(axis=0)
+        columns = np.arange(len(last))
+        slots = graph.rows + graph.columns[part]
+        counts = graph.multiplicity[slots]
+        similar = exits[last, columns] / counts
+        ends = zip(
+            graph.ids[slots].tolist(), counts.tolist(), last.tolist(),
+            paths[last, columns].tolist(), similar.tolist(), strict=True,
+        )  # fmt: skip
+        chains += [
+            Chain() if length == np.inf else _extended(begun[at], Step(*end), length, weight)
+            for *end, at, length, weight in ends
+        ]
+    return chains
+
+
+def _lengths(rates: Floats, totals: Floats) -> Floats:
+    """-log of the probabilities of steps; infinite where there is none.
+
+    A certain step has length 0, which a sparse graph would read as "no edge".
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(
+            rates > 0, np.maximum(-np.log(rates / totals), np.finfo(float).tiny), np.inf
+        )
+
+
+def _extended(chain: Chain, step: Step, length: float, similarity: float) -> Chain:
+    """One step more; of links that are equally weak, the first is the weakest."""
+    link = Link(chain.steps[-1].vertex if chain.steps else None, step.vertex, similarity)
+    weakest = chain.weakest
+    if weakest is None or similarity < weakest.similarity:
+        weakest = link
+    return Chain((*chain.steps, step), length, weakest)
+
+
+def _begun(
+    graph: Graph, local: LocalWalk, inside: Floats, before: NDArray[np.int32]
+) -> dict[int, Chain]:
+    """The chain to each unlabeled vertex that is reached, by its row; x has number 0."""
+    found = {0: Chain()}
+    v = local.walk.multiplicity
+    for end in range(1, len(before)):
+        way = [end]
+        while way[-1] not in found and before[way[-1]] >= 0:
+            way.append(int(before[way[-1]]))
+        if way[-1] not in found:
+            continue
+        for last, row in zip(reversed(way), reversed(way[:-1]), strict=False):
+            similarity = float(inside[last, row - 1] / v[row - 1])
+            there = step(graph, int(local.members[row - 1]))
+            found[row] = _extended(found[last], there, 0.0, similarity)
+    return found
 
 
 def bridge(graph: Graph, local: LocalWalk, label: int) -> Bridge | None:
@@ -141,9 +224,11 @@ def bridge(graph: Graph, local: LocalWalk, label: int) -> Bridge | None:
         return None
     v, m = np.append(walk.multiplicity, walk.start_multiplicity), walk.start
     inside = np.block([[walk.weights, m[:, None]], [m[None], np.zeros((1, 1))]]) * v * v[:, None]
-    exits = np.vstack([walk.to_labels, walk.start_to_labels]) * v[:, None]
-    leaks = exits.sum(axis=1) + walk.sink * v
-    own = exits[:, graph.column_labels == label].sum(axis=1)
+    columns = slots_where(graph.column_labels == label)
+    leaks = np.append(walk.to_labels.sum(axis=1), walk.start_to_labels.sum()) + walk.sink
+    own = walk.to_labels.take(columns, axis=1).sum(axis=1)
+    own = np.append(own, walk.start_to_labels[columns].sum())
+    leaks, own = leaks * v, own * v
     scores = eliminate(inside, leaks, own[:, None])[:, 0]
     if not scores[-1] > 0:
         return None
@@ -157,29 +242,6 @@ def bridge(graph: Graph, local: LocalWalk, label: int) -> Bridge | None:
 def step(graph: Graph, slot: int) -> Step:
     """A vertex as a step of a chain."""
     return Step(int(graph.ids[slot]), int(graph.multiplicity[slot]))
-
-
-def _trace(
-    graph: Graph,
-    slots: Slots,
-    before: NDArray[np.int32],
-    end: int,
-    similar: Floats,
-    length: float,
-) -> Chain:
-    """The chain that ends there; x has number 0, the vertex of slots[i] the number i + 1."""
-    steps: list[Step] = []
-    links: list[Link] = []
-    if before[end] < 0:
-        return Chain()
-    while end != 0:
-        start = int(before[end])
-        steps.append(step(graph, int(slots[end - 1])))
-        origin = int(graph.ids[slots[start - 1]]) if start else None
-        links.append(Link(origin, steps[-1].vertex, float(similar[start, end - 1])))
-        end = start
-    weakest = min(reversed(links), key=lambda link: link.similarity)
-    return Chain(tuple(reversed(steps)), length, weakest)
 
 
 class ClassLinks(NamedTuple):

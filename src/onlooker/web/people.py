@@ -5,10 +5,10 @@ Each change returns the event to undo to if it was a mistake: the newest one bef
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
@@ -124,8 +124,19 @@ class People:
     def faces(self, home: Home, person: str) -> list[FaceRow]:
         """The faces of a person, labeled ones first."""
         name = self.name(home, person)
-        faces = self._known_faces(home, set(home.album.vertices()))
-        return sorted((face for face in faces if face.name == name), key=lambda face: face.kind)
+        pictured = set(home.album.vertices())
+        faces = [
+            FaceRow(
+                vertex=owner.vertex,
+                name=name,
+                kind="labeled" if owner.labeled else "learned",
+                examples=owner.examples,
+                picture=owner.vertex in pictured,
+            )
+            for owner in self.vertex_owners(home)
+            if owner.name == name
+        ]
+        return sorted(faces, key=lambda face: face.kind)
 
     def vertex_owners(self, home: Home) -> list[VertexOwner]:
         """Of every vertex, whose face it is; solved for once after each event."""
@@ -383,15 +394,6 @@ class People:
         if self.book is None:
             raise NotFound("strangers are not available while the home is closed")
         return self.book
-
-    def _known_faces(self, home: Home, pictured: set[int]) -> Iterator[FaceRow]:
-        for vertex, name, labeled, examples in self.vertex_owners(home):
-            if name is not None:
-                kind: Literal["labeled", "learned"] = "labeled" if labeled else "learned"
-                picture = vertex in pictured
-                yield FaceRow(
-                    vertex=vertex, name=name, kind=kind, examples=examples, picture=picture
-                )
 
     def _taught(self, home: Home, vertex: int, name: str, before: int) -> TaughtFace:
         undo = self._undo_event(home, before)

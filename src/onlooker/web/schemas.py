@@ -791,4 +791,6 @@ class GraphMap(Schema):
     sequence: int
     kernel: KernelRow
     vertices: list[MapVertex]
+    left_out: int
+    """Vertices that are not on the map, because there are too many."""
     links: list[tuple[int, int, float]]

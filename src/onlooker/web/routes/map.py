@@ -1,11 +1,14 @@
-"""The graph as a map: every vertex, and its strongest links.
+"""The graph as a map: the vertices, and the strongest links of each.
 
 The distances of a vertex are computed once, outside the home thread: with 500 faces of 9,216
-numbers all pairs take a second, and cameras must not wait for that.
+numbers all pairs take a second, and cameras must not wait for that. All pairs of 10,000 labeled
+faces would take gigabytes, and nobody could tell them apart on a map: it has some of them.
 """
 
+from collections import Counter
+from collections.abc import Sequence
 from threading import Lock
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from fastapi import APIRouter, Header, Response
@@ -13,7 +16,6 @@ from fastapi.concurrency import run_in_threadpool
 from numpy.typing import NDArray
 
 from onlooker.core.checks import Floats
-from onlooker.core.records import Vertices
 from onlooker.core.similarity import HeatKernel, squared_norms
 from onlooker.home.home import Home
 from onlooker.home.people import VertexOwner
@@ -21,6 +23,8 @@ from onlooker.web.responses import problems
 from onlooker.web.schemas import GraphMap, KernelRow, MapVertex
 from onlooker.web.service import Service
 
+MOST = 1000
+"""The largest number of vertices on the map."""
 LINKS = 6
 """The number of strongest links of each vertex that are on the map."""
 BATCH = 64
@@ -41,10 +45,12 @@ class LinkStrengths:
         self._moments: Floats = np.zeros((0, 0))
         self._strengths: Floats = np.zeros((0, 0))
 
-    def links(self, known: Vertices, kernel: HeatKernel) -> list[MapLink]:
+    def links(
+        self, ids: NDArray[np.int64], vectors: NDArray[Any], kernel: HeatKernel
+    ) -> list[MapLink]:
         """Each link once; distances are computed only for vertices that are new."""
         with self._lock:
-            self._update(known.ids, known.vectors, kernel)
+            self._update(ids, vectors, kernel)
             return strongest(self._strengths)
 
     def _update(self, ids: NDArray[np.int64], vectors: NDArray[Any], kernel: HeatKernel) -> None:
@@ -85,14 +91,50 @@ def strongest(strengths: Floats) -> list[MapLink]:
     return [(i, j, float(strengths[i, j])) for i, j in sorted(pairs) if strengths[i, j] > 0]
 
 
+def on_the_map(owners: Sequence[VertexOwner], most: int = MOST) -> list[VertexOwner]:
+    """All vertices, or the most important ones of everybody: as many labeled as learned of each.
+
+    Those that stand for most examples come first, then the oldest.
+
+    >>> many = [VertexOwner(number, "ana", True, 1) for number in range(9)]
+    >>> [each.vertex for each in on_the_map([*many, VertexOwner(9, "ben", False, 4)], most=3)]
+    [0, 1, 9]
+    """
+    if len(owners) <= most:
+        return list(owners)
+    seen: Counter[tuple[str | None, bool]] = Counter()
+    places = list[tuple[int, int]]()
+    for at, owner in sorted(enumerate(owners), key=lambda each: -each[1].examples):
+        places.append((seen[owner.name, owner.labeled], at))
+        seen[owner.name, owner.labeled] += 1
+    return [owners[at] for at in sorted(at for _, at in sorted(places)[:most])]
+
+
 class _GraphCopy(NamedTuple):
     """What the map needs of the home, copied in the home thread."""
 
     sequence: int
     kernel: HeatKernel
-    known: Vertices
+    ids: NDArray[np.int64]
+    vectors: NDArray[Any]
     owners: list[VertexOwner]
+    left_out: int
     pictured: set[int]
+
+    @classmethod
+    def of(cls, home: Home, owners: list[VertexOwner]) -> Self:
+        """Only what is on the map: all vectors may be hundreds of megabytes."""
+        shown, learner = on_the_map(owners), home.learner
+        vectors = [learner.vector(owner.vertex) for owner in shown]
+        return cls(
+            home.sequence,
+            learner.kernel,
+            np.array([owner.vertex for owner in shown], np.int64),
+            np.stack(vectors) if vectors else np.zeros((0, 0)),
+            shown,
+            len(owners) - len(shown),
+            set(home.album.vertices()),
+        )
 
 
 def map_routes(service: Service) -> APIRouter:
@@ -103,14 +145,15 @@ def map_routes(service: Service) -> APIRouter:
 
     @routes.get("/map", response_model=GraphMap, responses={**problems(422), **unchanged})
     async def graph_map(response: Response, if_none_match: IfNoneMatch = None) -> object:
-        """Every vertex, and each one's strongest links. The ETag is the newest event."""
+        """The vertices, and each one's strongest links. The ETag is the newest event.
+
+        Of more than 1,000 vertices the map has some of everybody, labeled and learned.
+        """
 
         def job(home: Home) -> _GraphCopy | None:
             if if_none_match == _etag(home.sequence):
                 return None
-            known, owners = home.vertices(), people.vertex_owners(home)
-            pictured = set(home.album.vertices())
-            return _GraphCopy(home.sequence, home.learner.kernel, known, owners, pictured)
+            return _GraphCopy.of(home, people.vertex_owners(home))
 
         copy = await call(job)
         if copy is None:
@@ -139,5 +182,6 @@ def _graph_map(copy: _GraphCopy, strengths: LinkStrengths) -> GraphMap:
             )
             for owner in copy.owners
         ],
-        links=strengths.links(copy.known, copy.kernel),
+        left_out=copy.left_out,
+        links=strengths.links(copy.ids, copy.vectors, copy.kernel),
     )

@@ -88,6 +88,7 @@ export function mapView(page, { signal }) {
     waiting.hidden = true;
     stage.hidden = help.hidden = table.element.hidden = !found.vertices.length;
     empty.hidden = found.vertices.length > 0;
+    setText(help, found.left_out ? `${S.map.leftOut(found.vertices.length, found.left_out)} ${S.map.help}` : S.map.help);
     graph = found;
     if (canvas.clientHeight) layout.aspect = canvas.clientWidth / canvas.clientHeight;
     layout.update(graph.vertices, graph.links);

@@ -333,6 +333,7 @@ export const texts = {
     empty: "Noch nichts zu zeichnen.",
     emptyWords: "Die Karte beginnt mit dem ersten Gesicht, das einen Namen bekommt.",
     label: (n, people) => `Karte mit ${some(n, "Gesicht", "Gesichtern")} von ${some(people, "Person", "Personen")}`,
+    leftOut: (shown, n) => `${shown} Gesichter sind zu sehen, von allen einige; ${n} weitere sind gespeichert.`,
     help: "Pfeiltasten gehen von Gesicht zu Gesicht, Enter fragt warum, Plus und Minus vergrößern, 0 passt ein.",
     zoomIn: "Vergrößern", zoomOut: "Verkleinern", fit: "Einpassen",
     vertex: (name, labeled, n) => `${name ?? "niemand"}, ${labeled ? "benannt" : "gelernt"}, steht für ${some(n, "Gesicht", "Gesichter")}`,

@@ -333,6 +333,7 @@ export const texts = {
     empty: "Nothing to draw yet.",
     emptyWords: "The map starts with the first face that gets a name.",
     label: (n, people) => `Map of ${some(n, "face", "faces")} of ${some(people, "person", "people")}`,
+    leftOut: (shown, n) => `${shown} faces are shown, some of everybody; ${n} more are stored.`,
     help: "Arrow keys go from face to face, Enter asks why, plus and minus zoom, 0 fits.",
     zoomIn: "Zoom in", zoomOut: "Zoom out", fit: "Fit",
     vertex: (name, labeled, n) => `${name ?? "nobody"}, ${labeled ? "labeled" : "learned"}, represents ${some(n, "face", "faces")}`,
