@@ -52,7 +52,7 @@ class Owner:
     def __init__(self, served: Served) -> None:
         self._where = urlsplit(served.address).netloc
         self._token = {"authorization": f"Bearer {served.token}"}
-        self.took: list[float] = []
+        self.took: dict[str, list[float]] = {path: [] for path in PATHS}
         self.errors: Counter[str] = Counter()
         self._over = Event()
         self._thread = Thread(target=self._run)
@@ -86,9 +86,10 @@ class Owner:
         number = 0
         while not self._over.wait(EVERY):
             begun, number = time.perf_counter(), number + 1
+            path = PATHS[number % len(PATHS)]
             try:
-                self.ask(PATHS[number % len(PATHS)])
-                self.took.append(time.perf_counter() - begun)
+                self.ask(path)
+                self.took[path].append(time.perf_counter() - begun)
             except OSError as error:
                 self.errors[f"{type(error).__name__} {error}"[:100]] += 1
 
@@ -184,7 +185,7 @@ def alternate(
         ],
         "owner_ms": waited(owner.took),
         "owner_undisturbed_ms": waited(alone.took),
-        "owner_requests": len(owner.took),
+        "owner_requests": sum(map(len, owner.took.values())),
         "owner_errors": dict(owner.errors),
         "memory_mb": memory,
         "memory_ratio": settled[-1] / settled[0],
@@ -200,10 +201,12 @@ def owner_again(served: Served, owner: Owner) -> Owner:
     return other
 
 
-def waited(took: list[float]) -> dict[str, float]:
-    """Milliseconds of all answers."""
-    p50, p99 = (1e3 * np.percentile(took, [50, 99])).tolist()
-    return {"p50": p50, "p99": p99}
+def waited(took: dict[str, list[float]]) -> dict[str, Any]:
+    """Milliseconds of all answers, and of those of each path."""
+    p50, p99 = 1e3 * np.percentile([each for some in took.values() for each in some], [50, 99])
+    by_path = {path: [round(1e3 * float(np.percentile(some, part))) for part in (50, 99)]
+               for path, some in took.items() if some}  # fmt: skip
+    return {"p50": float(p50), "p99": float(p99), "by_path": by_path}
 
 
 def failures(result: dict[str, Any]) -> list[str]:
@@ -242,7 +245,8 @@ def main() -> int:
     rates, ms, alone = result["rates"], result["owner_ms"], result["owner_undisturbed_ms"]
     print(f"{result['seconds'] / 60:.1f} minutes, load average {result['load_average']['end']}")
     print(f"owner: p50 {ms['p50']:.0f} ms, p99 {ms['p99']:.0f} ms of {result['owner_requests']}; "
-          f"undisturbed p50 {alone['p50']:.0f} ms, p99 {alone['p99']:.0f} ms")  # fmt: skip
+          f"undisturbed p50 {alone['p50']:.0f} ms, p99 {alone['p99']:.0f} ms; "
+          f"p50 and p99 by path: {ms['by_path']}")  # fmt: skip
     print(f"frames: {rates['attacked']:.2f}/s attacked, {rates['quiet']:.2f}/s undisturbed, "
           f"{result['frames_ratio']:.2f}; by attack (median {median(result['ratios']):.2f}): "
           + " ".join(f"{ratio:.2f}" for ratio in result["ratios"]))  # fmt: skip

@@ -37,13 +37,12 @@ def copy_in_process(source: Path, to: Path) -> Contents:
         except BaseException:
             child.kill()
             raise
-    try:
-        found = json.loads(said)
-        if "failed" in found:
-            raise BackupFailed(found["failed"])
-        return Contents(found["event"], tuple(found["people"]), found["digest"])
-    except (ValueError, KeyError) as error:
-        raise BackupFailed(f"the process that made the copy ended ({child.returncode})") from error
+    if child.returncode:
+        raise BackupFailed(f"the process that made the copy ended ({child.returncode})")
+    found = json.loads(said)
+    if "failed" in found:
+        raise BackupFailed(found["failed"])
+    return Contents(found["event"], tuple(found["people"]), found["digest"])
 
 
 def _end_with_parent() -> None:
@@ -51,7 +50,8 @@ def _end_with_parent() -> None:
 
     Otherwise it would go on to write into the home after the service that has it open was killed.
     """
-    sys.stdin.buffer.read()
+    while os.read(0, 1):  # not `sys.stdin`: a thread that waits for it cannot end the process
+        pass
     os._exit(1)
 
 
