@@ -15,7 +15,7 @@ from helpers.mosquitto import PASSWORD, USER, Mosquitto, listening
 from helpers.ports import free_port
 from helpers.services import photo, scene
 from helpers.waiting import eventually
-from onlooker.cli.alerts import Alerts
+from onlooker.alerts.channels import Alerts
 from onlooker.cli.app import app
 from onlooker.cli.serve import opened_service
 from onlooker.cli.settings import load_settings

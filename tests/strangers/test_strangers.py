@@ -1,6 +1,5 @@
 """One card a stranger, whatever the order; nothing of them stays longer than it should."""
 
-import json
 import os
 import shutil
 import signal
@@ -9,7 +8,6 @@ import sys
 import threading
 import time
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -20,11 +18,12 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
 from helpers.homes import LENGTH, files_with, png, small_learner, stream
-from helpers.waiting import DEADLINE
+from helpers.hooks import Hook
 from onlooker import HeatKernel, OnlineHarmonicLearner
+from onlooker.alerts.channels import Alerts
 from onlooker.alerts.queue import WAITING
 from onlooker.alerts.webhook import Webhook
-from onlooker.cli.alerts import Alerts
+from onlooker.cli.alerts import print_and_send_alarm
 from onlooker.core.errors import (
     BadName,
     BadValue,
@@ -679,52 +678,13 @@ def test_wrong_on_a_vertex_that_is_gone_is_reported(tmp_path):
 # Alerts ------------------------------------------------------------------------------------
 
 
-class Hook:
-    """A server that remembers what it was sent."""
-
-    def __init__(self, answer=200, where=None, wait=None):
-        self.heard = heard = []
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                heard.append((self.path, json.loads(body)))
-                if wait is not None:
-                    wait.wait(DEADLINE)
-                self.send_response(answer)
-                if where:
-                    self.send_header("Location", where)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def do_GET(self):
-                heard.append((self.path, None))
-                self.send_error(405)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"http://127.0.0.1:{self.server.server_port}/hook?token=secret"
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,))
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
-
-
 def test_an_alarm_is_printed_with_its_words_and_sent_without_the_name(tmp_path, capsys):
     with Hook() as hook, opened(tmp_path, clock=Clock(5.0)) as home:
         alerts = Alerts(hook.address, None, None)
         home.teach(np.zeros(LENGTH), "ana")
         home.replace_learner("alarm", home.learner, [Alarm("region", "ana", (0,)).change])
         (event,) = home.events(kind="alarm")
-        alerts.alarm(event)
+        print_and_send_alarm(alerts, event)
         alerts.close()
     (_, sent), where = hook.heard[0], {"camera": None, "frame": None, "time": 5.0}
     assert sent == {"event": "alarm", "kind": "region", "sequence": 2, **where}

@@ -116,11 +116,12 @@ def status(
     """Show the state of every site and camera: a table on a terminal, otherwise JSON Lines.
 
     The exit code is 1 if a site is away, or degraded because one of its cameras is failing.
+    Alerts that could not be sent are reported.
 
     Example: onlooker cluster status --watch
     """
     with _connected("status", config, address):
-        from onlooker.cluster.fleet import site_statuses
+        from onlooker.cluster.fleet import alert_problems, site_statuses
 
         console = Console()
         if not watch:
@@ -129,6 +130,8 @@ def status(
                 console.print(site_table(seen))
             for state in () if console.is_terminal else seen:
                 print_row(**site_row(state))
+            for problem in alert_problems():
+                print_problem(problem)
             raise typer.Exit(int(any(state.health in ("away", "degraded") for state in seen)))
         with Live(console=console, auto_refresh=False) as live:
             while True:

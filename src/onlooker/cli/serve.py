@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onlooker.cli.alerts import Alerts
+from onlooker.alerts.channels import Alerts
+from onlooker.cli.alerts import print_and_send_alarm
 from onlooker.cli.cluster import sites_of
 from onlooker.cli.homes import (
     NewHomeOption,
@@ -303,7 +304,7 @@ def opened_service(
             print_left_out(teach_once(opened, people))
             warn_of_chains(finder.kind, opened.learner.kernel)
             alerts.begin(opened.taught.identity)
-            opened.on_alarm = alerts.alarm
+            opened.on_alarm = partial(print_and_send_alarm, alerts)
         except BaseException:
             opened.close()
             raise

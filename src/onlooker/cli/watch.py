@@ -7,13 +7,15 @@ frame, so that Ctrl-C, an error or a power failure at any moment loses nothing.
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from onlooker.cli.alerts import Alerts
+from onlooker.alerts.channels import Alerts
+from onlooker.cli.alerts import print_and_send_alarm
 from onlooker.cli.homes import (
     NewHomeOption,
     StateOption,
@@ -169,7 +171,7 @@ def _learn(
         print_left_out(teach_once(home, people))
         _refuse_nobody(home.learner)
         warn_of_chains(finder.kind, home.learner.kernel)
-        home.on_alarm = Alerts(None, None, None).alarm
+        home.on_alarm = partial(print_and_send_alarm, Alerts())
         recognizer = FaceRecognizer(home, finder, one_each=chosen["one_each"], strangers=book)
         expiry = _Expiry(home, book)
         with _display() as show:

@@ -14,8 +14,9 @@ checked here. An error is one line that names the file, the place in it, the val
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -30,6 +31,7 @@ from pydantic import (
 from pydantic import ValidationError as PydanticError
 from pydantic_core import PydanticCustomError
 
+from onlooker.alerts.channels import Alerts
 from onlooker.cluster.messages import LearnerConfig
 from onlooker.core.checks import is_number
 from onlooker.core.errors import BadValue
@@ -80,6 +82,15 @@ class Config:
     """Labeled pictures, NAME/*.jpg or NAME.jpg, that `up` teaches to every site."""
     names_every: float = 5.0
     """Seconds between two visits of the coordinator, which spreads new names to all sites."""
+    webhook: str | None = field(default=None, repr=False)
+    """Where alerts about cameras are sent; an address may hold a secret."""
+    mqtt: str | None = None
+    mqtt_password_file: Path | None = None
+
+    @property
+    def alerts(self) -> Callable[[], Alerts]:
+        """Makes the senders of alerts, in the process that sends them."""
+        return partial(Alerts, self.webhook, self.mqtt, self.mqtt_password_file)
 
     @property
     def learner_config(self) -> LearnerConfig:
@@ -155,6 +166,9 @@ def config_of(table: Mapping[str, Any], base: Path) -> Config:
         file.camera_cpus,
         None if file.people is None else base / file.people,
         file.names_every,
+        file.webhook,
+        file.mqtt,
+        None if file.mqtt_password_file is None else base / file.mqtt_password_file,
     )
 
 
@@ -216,6 +230,9 @@ class _ClusterTable(_SharedTable):
     site_cpus: float = Field(1.0, ge=0)
     camera_cpus: float = Field(1.0, ge=0)
     names_every: float = Field(5.0, ge=0.1)
+    webhook: _Text | None = None
+    mqtt: _Text | None = None
+    mqtt_password_file: _Text | None = None
 
 
 _TABLES: Sequence[tuple[tuple[str, ...], type[_Table]]] = (

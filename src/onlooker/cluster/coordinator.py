@@ -1,7 +1,7 @@
 """The coordinator: visits all sites every few seconds, spreads labels, and forgets everywhere.
 
 It asks the cameras every second how they are; a site with a camera that is failing is degraded, and
-its home has an event of it.
+its home has an event of it. Alerts about cameras are sent from here, where all of them are known.
 
 A visit records which sites answer and by how much their clocks differ, and gives every site the
 labels that it lacks. It compares what is there, so a visit that was missed, or made twice, does no
@@ -19,6 +19,7 @@ from typing import Any
 import ray
 from ray.exceptions import RayError
 
+from onlooker.alerts.channels import Alerts
 from onlooker.cluster.camera import RemoteCameraStatus
 from onlooker.cluster.messages import Label, SiteReceipt, SiteReport
 from onlooker.cluster.ray_camera import camera_statuses
@@ -122,8 +123,12 @@ class Coordinator:
         *,
         find: Callable[[str], Any] = find_site,
         ask_cameras: Callable[[Iterable[str]], list[RemoteCameraStatus]] = camera_statuses,
+        alerts: Callable[[], Alerts] = Alerts,
+        identity: str = "",
         timeout: float = ANSWER_WITHIN,
     ) -> None:
+        self._alerts = alerts()  # here: threads do not travel to the process of the coordinator
+        self._alerts.begin(identity)
         self._folders, self._interval, self._find = dict(folders), interval, find
         self.timeout = timeout
         """Seconds in which a site must answer."""
@@ -183,6 +188,11 @@ class Coordinator:
         self._ended.set()
         with self._turn:
             pass
+        self._alerts.close()
+
+    def alert_problems(self) -> list[str]:
+        """What is wrong with the alerts, without secrets."""
+        return self._alerts.problems()
 
     def forget(self, name: str) -> list[SiteReceipt]:
         """Forget a name at every site, a receipt each.
@@ -208,6 +218,8 @@ class Coordinator:
                     self._statuses[site] = replace(self._statuses[site], cameras=now)
                 conditions = {status.camera: status.condition for status in now}
                 changes = self._failures[site].changes(conditions)
+                for change in changes:
+                    self._alerts.camera(change, site=site)
                 self._unreported += [(site, change) for change in changes]
             unreported, self._unreported = self._unreported[-MAX_UNREPORTED:], []
             for site, change in unreported:

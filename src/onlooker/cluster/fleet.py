@@ -45,6 +45,7 @@ class StartedCluster:
 def start_cluster(config: Config, on_step: OnStep = lambda _: None) -> StartedCluster:
     """Start everything that does not run yet; every site serves when this returns."""
     labels = labels_of(config)  # a bad picture is found before anything runs
+    config.alerts()  # and so is an address that no alert can be sent to
     sites = {
         site.name: start_site(
             SiteSpec(site.name, site.folder, config.learner_config), cpus=config.site_cpus
@@ -60,7 +61,8 @@ def start_cluster(config: Config, on_step: OnStep = lambda _: None) -> StartedCl
         for handle in sites.values() if new else ():
             _call(handle.call.remote("learn_labels", new, "people"), OPEN_WITHIN)
         taught.add(new)
-    coordinator = _start_coordinator(config)
+        identity = taught.identity
+    coordinator = _start_coordinator(config, identity)
     _call(coordinator.visit.remote(), OPEN_WITHIN)
     for site in config.sites:
         for camera in site.cameras:
@@ -100,6 +102,12 @@ def site_statuses(*, visit: bool = False, timeout: float = 60.0) -> list[SiteSta
     called = coordinator.visit.remote() if visit else coordinator.statuses.remote()
     statuses: list[SiteStatus] = _call(called, timeout)
     return statuses
+
+
+def alert_problems(timeout: float = 60.0) -> list[str]:
+    """What is wrong with the alerts of the coordinator."""
+    problems: list[str] = _call(find_coordinator().alert_problems.remote(), timeout)
+    return problems
 
 
 def forget_everywhere(name: str) -> list[SiteReceipt]:
@@ -165,7 +173,7 @@ def _wait_until_serving(site: str, handle: Any) -> SiteReport:
     return report
 
 
-def _start_coordinator(config: Config) -> Any:
+def _start_coordinator(config: Config, identity: str) -> Any:
     folders = {site.name: site.folder for site in config.sites}
     # On the head node, which lives as long as the cluster: a restart would lose the statuses.
     options: dict[str, Any] = {
@@ -178,7 +186,8 @@ def _start_coordinator(config: Config) -> Any:
         "num_cpus": 0,
         "resources": {"node:__internal_head__": 0.001},
     }
-    return ray.remote(Coordinator).options(**options).remote(folders, config.names_every)
+    told = {"alerts": config.alerts, "identity": identity}
+    return ray.remote(Coordinator).options(**options).remote(folders, config.names_every, **told)
 
 
 def _actor_names(prefix: str) -> list[str]:
