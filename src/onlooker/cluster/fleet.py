@@ -186,8 +186,10 @@ def _start_coordinator(config: Config, identity: str) -> Any:
         "num_cpus": 0,
         "resources": {"node:__internal_head__": 0.001},
     }
-    told = {"alerts": config.alerts, "identity": identity}
-    return ray.remote(Coordinator).options(**options).remote(folders, config.names_every, **told)
+    channels = {"alerts": config.alerts, "identity": identity}
+    return (
+        ray.remote(Coordinator).options(**options).remote(folders, config.names_every, **channels)
+    )
 
 
 def _actor_names(prefix: str) -> list[str]:
