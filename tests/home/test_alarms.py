@@ -125,7 +125,7 @@ def test_nobody_is_suspected_for_coming_in_another_light_or_scattered(home):
     settle(home, rng)
     dim = VICTIM + 0.75 * OTHER
     see(home, faces(rng, dim, 4 * RUN))
-    covered = faces(rng, VICTIM + 2 * OTHER, 4 * RUN, spread=0.12)
+    covered = faces(rng, VICTIM + 3 * OTHER, 8 * RUN, spread=0.15)
     accepted = [home.observe(x, camera="door", frame=0) for x in covered]
     assert {each.support for each in accepted} == {"inferred"}
     distances = [home.learner.label_distance(x, "ana") for x in covered]
@@ -167,9 +167,10 @@ def test_one_camera_that_differs_from_the_others(home):
     rng = np.random.default_rng(8)
     settle(home, rng)
     near = VICTIM + 0.8 * OTHER  # linked; what follows is not, but too near to be a region
-    far = VICTIM + 1.5 * OTHER
+    middle, far = VICTIM + 1.5 * OTHER, VICTIM + 3 * OTHER
     see(home, faces(rng, near, 2), camera="yard")
-    see(home, faces(rng, far, 40), camera="yard")
+    see(home, faces(rng, middle, 2), camera="yard")
+    see(home, faces(rng, far, 50, spread=0.15), camera="yard")
     assert [(alarm.kind, alarm.other) for alarm in alarms(home)] == [("camera", "yard")]
 
 

@@ -52,6 +52,7 @@ from onlooker.experiments.report.plots import GREY, STYLE
 from onlooker.experiments.report.section import DataTable, Section
 from onlooker.home.audit import audit
 from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, TRUST_RADII
+from onlooker.vision.types import Vector
 
 FRAMES = 20_000
 """Unless a number is given."""
@@ -90,6 +91,18 @@ class Visit(NamedTuple):
     known: bool
     day: float
     vectors: Floats
+    camera: str = ""
+
+
+class SeenFace(NamedTuple):
+    """One frame of a stream."""
+
+    vector: Vector
+    person: str | None
+    """Who it is; None for a stranger."""
+    labeled: bool
+    day: float
+    camera: str
 
 
 class Cast:
@@ -115,16 +128,17 @@ class Cast:
         self.camera = partly(CAMERA_COMMON, *cameras)
         self.dark = partly(DARKNESS_COMMON, directions(rng), directions(rng, everybody))
 
-    def faces(self, who: int, day: float, length: int, rng: np.random.Generator) -> Floats:
-        """The frames of one visit."""
+    def visit(self, who: int, day: float, length: int, rng: np.random.Generator) -> Visit:
+        """Some frames of one person at one of the cameras."""
         angle = self.turn[who] * day / DAYS
         sun = np.cos(2 * np.pi * (day % 1 - 13 / 24)) - 0.3 * np.sin(2 * np.pi * day / 365)
         weather = 0.15 * rng.normal() + np.linspace(0, 0.05 * rng.normal(), length)
         darkness = DARKNESS * np.clip(0.35 - sun + weather, 0, 1)
+        camera = int(rng.integers(CAMERAS))
         steady = (
             np.cos(angle) * self.identity[who]
             + np.sin(angle) * self.changed[who]
-            + np.sqrt(CAMERA) * self.camera[who, rng.integers(CAMERAS)]
+            + np.sqrt(CAMERA) * self.camera[who, camera]
             + np.sqrt(VISIT) * directions(rng)
         )
         pose = POSE * np.exp(POSE_SPREAD * rng.normal())
@@ -139,8 +153,8 @@ class Cast:
             + np.sqrt(pose / LENGTH) * moved
             + np.sqrt(noise / LENGTH)[:, None] * rng.normal(size=(length, LENGTH))
         )
-        unit: Floats = vectors / np.linalg.norm(vectors, axis=1)[:, None]
-        return unit.astype(np.float32)
+        unit = (vectors / np.linalg.norm(vectors, axis=1)[:, None]).astype(np.float32)
+        return Visit(f"p{who}", who < PEOPLE, day, unit, f"camera{camera}")
 
 
 def directions(rng: np.random.Generator, *shape: int) -> Floats:
@@ -170,7 +184,23 @@ def visits(frames: int, seed: int) -> Iterator[Visit]:
         who = int(
             rng.integers(PEOPLE) if known else PEOPLE + rng.choice(STRANGERS, p=often / often.sum())
         )
-        yield Visit(f"p{who}", known, day, cast.faces(who, day, length, rng))
+        yield cast.visit(who, day, length, rng)
+
+
+def stream(frames: int, seed: int) -> Iterator[SeenFace]:
+    """The frames one by one: the first of somebody's first visit are labeled, then rarely one.
+
+    >>> [face.labeled for face in stream(1000, seed=0) if face.person == "p13"][:6]
+    [True, True, True, True, False, False]
+    """
+    labeled: dict[str, float] = {}
+    for visit in visits(frames, seed):
+        person, labels = visit.person if visit.known else None, 0
+        if person is not None and visit.day >= labeled.get(person, -inf) + LABEL_DAYS:
+            labels = 1 if person in labeled else LABELS
+            labeled[person] = visit.day
+        for place, vector in enumerate(visit.vectors):
+            yield SeenFace(vector, person, place < labels, visit.day, visit.camera)
 
 
 class NoLearning:
@@ -241,7 +271,7 @@ class Recorder:
         self.origin = Provenance(model) if isinstance(model, OnlineHarmonicLearner) else None
         self.enrolled = self.wrong = 0
 
-    def show(self, vector: Floats, truth: str | None) -> None:
+    def show(self, vector: Vector, truth: str | None) -> None:
         """One unlabeled face."""
         prediction = self.model.observe(vector)
         self.score.count([prediction.label], truth)
@@ -296,21 +326,13 @@ def run(job: LongRunJob) -> list[LongRunRow]:
     """Follow the stream: a row for each checkpoint."""
     recorder, rows = Recorder(model_of(job)), list[LongRunRow]()
     moments = [job.frames * (at + 1) // job.checkpoints for at in range(job.checkpoints)]
-    labeled: dict[str, float] = {}
-    seen = 0
-    for visit in visits(job.frames, job.seed):
-        truth, labels = visit.person if visit.known else None, 0
-        if truth is not None and visit.day >= labeled.get(truth, -inf) + LABEL_DAYS:
-            labels = 1 if truth in labeled else LABELS
-            labeled[truth] = visit.day
-        for place, vector in enumerate(visit.vectors):
-            if place < labels and truth is not None:
-                recorder.model.teach(vector, truth)
-            else:
-                recorder.show(vector, truth)
-            seen += 1
-            if seen == moments[len(rows)]:
-                rows.append(recorder.row(job, visit.day, seen))
+    for seen, face in enumerate(stream(job.frames, job.seed), start=1):
+        if face.labeled and face.person is not None:
+            recorder.model.teach(face.vector, face.person)
+        else:
+            recorder.show(face.vector, face.person)
+        if seen == moments[len(rows)]:
+            rows.append(recorder.row(job, face.day, seen))
     rows[-1] = replace(rows[-1], estimate=recorder.estimate())
     return rows
 
@@ -537,10 +559,10 @@ def generated_distances() -> dict[str, Floats]:
     shown = [visit for visit in visits(CHECKED_FRAMES, seed=0) if visit.known]
     cast, rng = Cast(0), np.random.default_rng(0)
     times = rng.integers(0, DAYS, STRANGERS) + rng.uniform(6, 23, STRANGERS) / 24
-    crowd = [cast.faces(PEOPLE + n, day, 1, rng)[0] for n, day in enumerate(times.tolist())]
+    crowd = [cast.visit(PEOPLE + n, day, 1, rng).vectors[0] for n, day in enumerate(times.tolist())]
     hours = np.array([10.0, 12.0, 14.0]) / 24
     week = [
-        Visit(f"p{who}", True, day, cast.faces(who, day, VISIT_FRAMES, rng))
+        cast.visit(who, day, VISIT_FRAMES, rng)
         for who in range(PEOPLE)
         for day in rng.integers(0, 7, len(hours)) + hours
     ]

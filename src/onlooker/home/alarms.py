@@ -7,15 +7,15 @@ labeled, in units of the kernel's reach (how far a link goes). There are four al
   label; all are much more alike than they are like the faces around the labels; and before them the
   name was mostly given to faces that are linked to a label. Somebody whose light changes, or who is
   partly covered, scatters; somebody else does not.
-- *drift*: over many faces of a name the distance from the labels has grown almost without a step
-  back, from within a link to well beyond it.
+- *drift*: over many faces of a name the distance from the labels has grown, almost without a step
+  back and without a jump, from within a link to beyond it. Light and visits come in jumps.
 - *touching*: faces of one name lie between its labels and those of another name.
-- *camera*: at one camera a name is given to faces that are not linked to a label, while at the
-  other cameras they are.
+- *camera*: at one camera a name is given to faces as far from the labels as somebody else's, while
+  at the other cameras they are linked to a label.
 
-The numbers below were chosen on half of the attacks of `onlooker reproduce alarms`, which measures
-the result on all of them (docs/choices.md). A region is reported once: what is linked to the faces
-of an earlier alarm continues that region.
+The numbers below were chosen on some of the attacks and streams of `onlooker reproduce alarms`,
+which measures the result on others (docs/choices.md). A region is reported once: what is linked to
+the faces of an earlier alarm continues that region.
 """
 
 from collections import defaultdict, deque
@@ -33,21 +33,25 @@ from onlooker.core.similarity import distances
 
 AlarmKind = Literal["region", "drift", "touching", "camera"]
 
-RUN = 15
+RUN = 12
 """Faces of a name in a row that may be a region."""
 EVERY = 3
 """Faces between two examinations of such a run."""
-FAR = 1.15
-"""Distance from the labels, in reaches, that the middle face of a run or a drift must exceed."""
-GAP = 0.55
+FAR = 1.27
+"""In reaches: who is farther from the labels than this, in the middle, may be somebody else."""
+GAP = 0.58
 """In reaches, by how much the distance from the faces around the labels exceeds the diameter."""
 ESTABLISHED = 20
 """Faces of a name before the run; most of them must be linked to a label."""
-WINDOWS = (64, 128, 256)
+WINDOWS = (64, 96, 128, 192, 256)
 """Faces over which a drift is looked for, whenever DRIFT_EVERY more have come."""
-DRIFT_EVERY = 8
+DRIFT_EVERY = 4
+DRIFTED = 1.05
+"""In reaches, how far from the labels a drift must have led."""
 STEADY = 0.93
 """Rank correlation of time and distance from the labels that is a drift."""
+PARTS, JUMP = 8, 0.35
+"""Of a window, and the share of the whole way that lies between two of them, at most."""
 TOUCH = 0.1
 """Share of the best score that another name must have for the two to touch."""
 TOUCHES = 3
@@ -218,9 +222,10 @@ def _drift(history: _NameHistory) -> Suspicion | None:
     for size in WINDOWS:
         if len(moves) < size:
             return None
-        window, part = moves[-size:], size // 8
-        moved = np.median(window[:part]) < 1.0 and np.median(window[-part:]) > FAR
-        if moved and _rank_correlation(window) > STEADY:
+        window = moves[-size:]
+        parts = np.median(window.reshape(PARTS, -1), axis=1)
+        even = np.diff(parts).max() < JUMP * (parts[-1] - parts[0])
+        if parts[0] < 1.0 and parts[-1] > DRIFTED and even and _rank_correlation(window) > STEADY:
             return "drift", None
     return None
 
@@ -235,12 +240,12 @@ def _other(history: _NameHistory) -> Suspicion | None:
         return "touching", other
     if history.run < RUN:
         return None
-    here = [face.linked for face in faces if face.camera == camera][-AT_CAMERA:]
+    here = [face for face in faces if face.camera == camera][-AT_CAMERA:]
     there = [face.linked for face in faces if face.camera != camera]
     if (
         len(here) == AT_CAMERA
         and len(there) >= ESTABLISHED
-        and 4 * sum(here) < len(here)
+        and np.median([face.distance for face in here]) > FAR
         and 10 * sum(there) > 9 * len(there)
     ):
         return "camera", camera
