@@ -46,7 +46,7 @@ ESTABLISHED = 20
 WINDOWS = (64, 96, 128, 192, 256)
 """Faces over which a drift is looked for, whenever DRIFT_EVERY more have come."""
 DRIFT_EVERY = 4
-DRIFTED = 1.05
+DRIFTED = 1.1
 """In reaches, how far from the labels a drift must have led."""
 STEADY = 0.93
 """Rank correlation of time and distance from the labels that is a drift."""
