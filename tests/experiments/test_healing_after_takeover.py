@@ -4,9 +4,16 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from helpers import shades
 from helpers.shades import one_by_one, shade_finder, write_shades
 from onlooker.experiments import healing, takeover
-from onlooker.experiments.healing import healing_table, takeover_and_healing
+from onlooker.experiments.healing import (
+    healing_table,
+    object_once,
+    objection_jobs,
+    objection_table,
+    takeover_and_healing,
+)
 from onlooker.experiments.paper.setup import Setup
 from onlooker.experiments.parallel import running_on
 
@@ -32,7 +39,7 @@ def test_clicks_after_a_takeover_and_what_they_leave(setup):
         assert row.named == 0
         assert (row.right_after, row.labels_lost) == (row.right_before, 0)
         assert row.removed > 0
-    table = section.tables[-1]
+    table = section.tables[-2]
     assert "Healing after a morph of 100 frames" in table.caption
     assert all(len(row) == len(table.header) for row in table.rows)
     assert asdict(healed[0])["frames"] == 100
@@ -44,3 +51,35 @@ def test_a_set_without_a_takeover_has_nothing_to_heal(setup):
     safe = [replace(row, taken=0) for row in rows if isinstance(row, healing.HealingRow)]
     (row,) = healing_table(safe).rows
     assert row[1:4] == ("2", "0", "-")
+
+
+@pytest.fixture
+def alike(tmp_path, monkeypatch):
+    """Ana and ben, whose shades are less than a link apart."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(shades, "APART", 12)
+    folder = write_shades(tmp_path, ("ana", "ben"), 90, period=5)
+    return Setup(data=folder, seeds=1, finder=shade_finder())
+
+
+def test_a_stranger_who_was_named_is_not_named_again_after_one_not_name(alike):
+    rows = [row for job in objection_jobs(alike) for row in object_once(job)]
+    assert {(row.stranger, row.name, row.looser) for row in rows} == {
+        (*pair, looser) for pair in (("ana", "ben"), ("ben", "ana")) for looser in (10, 50)
+    }
+    for row in rows:
+        assert row.labeled == row.name
+        assert row.taught >= 1
+        assert row.named_without > 0.9 * row.later, "without the objection the name stays"
+        assert row.named_so + row.named_others <= 0.05 * row.later
+        assert row.right_without - row.right <= 0.01 * row.known
+    assert sum(row.known for row in rows) > 0
+    table = objection_table(rows)
+    assert "100.0% get no name" in table.caption
+    assert "recall lost by the named person: 0.00 points" in table.caption
+    assert all(len(row) == len(table.header) for row in table.rows)
+
+
+def test_where_no_stranger_is_named_nobody_objects(setup):
+    assert [row for job in objection_jobs(setup) for row in object_once(job)] == []
+    assert "nothing to say" in objection_table([]).caption

@@ -77,7 +77,7 @@ BLURRED, BLUR = 0.03, 1.0
 CHECKPOINTS = 40
 PUBLISHED = 1.128
 """The distance up to which two faces are one person, as the makers of SFace published it."""
-LOOSER = (1, 30, 100, 150, 200, 300, 500)
+LOOSER = (1, 30, 100, 150, 200, 300, 500, 1000, 1500)
 """How many times looser the cutoffs are at which the estimate is compared with the truth."""
 ESTIMATE_SEEDS = (1, 2)
 ESTIMATE_FRAMES = 6_000
