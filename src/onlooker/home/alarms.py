@@ -37,10 +37,11 @@ RUN = 12
 """Faces of a name in a row that may be a region."""
 EVERY = 3
 """Faces between two examinations of such a run."""
-FAR = 1.27
-"""In reaches: who is farther from the labels than this, in the middle, may be somebody else."""
-GAP = 0.58
-"""In reaches, by how much the distance from the faces around the labels exceeds the diameter."""
+FAR, GAP = 1.27, 0.58
+"""In reaches: the distance from the labels that the middle face of a run must exceed, and by how
+much the distance from the faces around the labels exceeds the diameter of the run."""
+LESS_FAR, WIDER_GAP = 1.24, 0.75
+"""The same of who looks more like the name, and must be the more a region of their own."""
 ESTABLISHED = 20
 """Faces of a name before the run; most of them must be linked to a label."""
 WINDOWS = (64, 96, 128, 192, 256)
@@ -48,7 +49,7 @@ WINDOWS = (64, 96, 128, 192, 256)
 DRIFT_EVERY = 4
 DRIFTED = 1.1
 """In reaches, how far from the labels a drift must have led."""
-STEADY = 0.93
+STEADY = 0.94
 """Rank correlation of time and distance from the labels that is a drift."""
 PARTS, JUMP = 8, 0.35
 """Of a window, and the share of the whole way that lies between two of them, at most."""
@@ -201,7 +202,8 @@ def _region(learner: OnlineHarmonicLearner, name: str, history: _NameHistory) ->
     faces = list(history.faces)
     before = faces[: -history.run]
     established = len(before) >= ESTABLISHED and 2 * sum(f.linked for f in before) > len(before)
-    if not established or np.median([face.distance for face in faces[-RUN:]]) <= FAR:
+    away = np.median([face.distance for face in faces[-RUN:]])
+    if not established or away <= LESS_FAR:
         return None
     run, kernel = np.array(history.vectors), learner.kernel
     diameter = max(float(distances(kernel.distance, x, run).max()) for x in run)
@@ -211,7 +213,8 @@ def _region(learner: OnlineHarmonicLearner, name: str, history: _NameHistory) ->
     to_labels = [distances(kernel.distance, label, rows) for label in labels]
     around = rows[np.min(to_labels, axis=0) < kernel.reach]
     apart = np.median([distances(kernel.distance, x, around) for x in run])
-    return ("region", None) if apart - diameter > GAP * kernel.reach else None
+    gap = GAP if away > FAR else WIDER_GAP
+    return ("region", None) if apart - diameter > gap * kernel.reach else None
 
 
 def _drift(history: _NameHistory) -> Suspicion | None:
