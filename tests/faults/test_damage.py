@@ -22,9 +22,7 @@ from onlooker.home.events import digest
 from onlooker.web.credentials import Token
 
 PAGE = 4096
-ENDS = "found", "harmless", "uncounted"
-UNCOUNTED = {"cards", "cameras", "numbers"}
-"""Of a log that was cut, only events and sightings are counted (docs/reliability.md)."""
+ENDS = "found", "harmless"
 LEFT_OUT = "export and import", "backup"
 """Steps that make other folders."""
 
@@ -110,8 +108,8 @@ def damage(path, rng):
     return how
 
 
-def difference(folder, before, damaged):
-    """Open it: "found", "harmless", "uncounted", or what was lost without a word."""
+def difference(folder, before):
+    """Open it: "found", "harmless", or what was lost without a word."""
     try:
         token, new_text = Token.in_folder(folder / "home")
         if new_text is None and not token.matches(before["token"]):
@@ -129,8 +127,6 @@ def difference(folder, before, damaged):
     if reported or new_text is not None:
         return "found"
     lost = {key for key in after if after[key] != before[key]}
-    if lost and lost <= UNCOUNTED and damaged.endswith("-wal"):
-        return "uncounted"
     return f"{', '.join(sorted(lost))} changed without a word" if lost else "harmless"
 
 
@@ -148,7 +144,7 @@ def cases(count, seed):
                 files = sorted(path for path in copy.rglob("*") if path.is_file())
                 path = files[number // len(homes) % len(files)]
                 what = f"{home.name}: {path.relative_to(copy / 'home')} {damage(path, rng)}"
-                end = difference(copy, before, path.name)
+                end = difference(copy, before)
             finally:
                 shutil.rmtree(copy)
             ended[end if end in ENDS else "wrong"] += 1

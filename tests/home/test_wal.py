@@ -2,14 +2,16 @@
 
 import random
 import shutil
+from zlib import crc32
 
 import numpy as np
 import pytest
 
-from helpers.homes import NEVER, opened, png, watch
+from helpers.homes import NEVER, change_database, opened, png, watch
 from helpers.waiting import eventually
 from onlooker.home.events import digest
 from onlooker.home.wal import WriteAheadLog
+from onlooker.strangers.book import StrangerBook
 from onlooker.web.service import HomeThread
 
 FRAME = 24 + 4096
@@ -130,6 +132,67 @@ def test_what_was_never_acknowledged_is_not_called_lost(killed):
         assert home.problems == ()
         assert digest(home.learner) == word
     assert list(torn.glob("*damaged*")) == []
+
+
+def meet_a_stranger(home):
+    with StrangerBook(home) as book:
+        book.observe(np.full(8, 60.0), camera="door", frame=1, picture=png(2))
+
+
+def add_a_camera(home):
+    home.cameras.add("door", "rtsp://10.0.0.5/1")
+
+
+def remove_a_camera(home):
+    home.cameras.remove("shed")
+
+
+def store_a_number(home):
+    home.set_number("last door", 7)
+
+
+def what_has_no_number(home):
+    cards = StrangerBook(home).cards()
+    return [card.number for card in cards], home.cameras.sources(), home.numbers("last")
+
+
+@pytest.mark.parametrize("change", [meet_a_stranger, add_a_camera, remove_a_camera, store_a_number])
+def test_a_card_or_a_camera_in_a_cut_log_is_not_lost_without_a_word(tmp_path, change):
+    home = opened(tmp_path / "home", retention=NEVER)
+    home.cameras.add("shed", "rtsp://10.0.0.6/1")
+    home.teach(np.zeros(8), "ana")
+    log = tmp_path / "home" / "onlooker.db-wal"
+    size = log.stat().st_size
+    change(home)
+    before = what_has_no_number(home)
+    whole = shutil.copytree(tmp_path / "home", tmp_path / "whole")
+    cut = shutil.copytree(tmp_path / "home", tmp_path / "cut")
+    home.close()
+    with (cut / log.name).open("r+b") as file:
+        file.truncate(size)
+    with opened(whole) as home:
+        assert home.problems == ()
+        assert what_has_no_number(home) == before
+    with opened(cut) as home:
+        assert what_has_no_number(home) != before
+        (problem,) = home.problems
+        assert problem.startswith("the last 1 changes of strangers' cards, cameras or settings")
+        home.teach(np.ones(8), "ben")
+    with opened(cut) as home:
+        assert home.problems == ()  # said once, it is known
+
+
+def test_a_home_that_counted_no_changes_before_has_lost_none(tmp_path):
+    """An earlier version wrote two numbers into the lock file, and none into the database."""
+    with opened(tmp_path) as home:
+        home.teach(np.zeros(8), "ana")
+        home.cameras.add("shed", "rtsp://10.0.0.6/1")
+    change_database(tmp_path, "DELETE FROM meta WHERE key = 'changes'")
+    numbers = b"1 0"
+    (tmp_path / "lock").write_bytes(b" " * 20 + b"\n%b %08x\n" % (numbers, crc32(numbers)))
+    with opened(tmp_path) as home:
+        assert home.problems == ()
+        assert home._files._lock.acknowledged.events == 1
 
 
 def test_a_damaged_lock_file_is_no_damage(killed):

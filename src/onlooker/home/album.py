@@ -214,6 +214,7 @@ class Album:
         with self._database.transaction():
             person = None if name is None else self.persons.number(name)
             number = self.last_sighting() + 1
+            self._database.mark_numbered()
             columns = number, float(time), as_text(camera), int(frame), person, vertex, card
             sql = f"INSERT INTO sightings ({_SIGHTING}, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
             self._database.execute(sql, (*columns, row_crc(columns)))

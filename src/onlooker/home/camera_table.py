@@ -39,4 +39,5 @@ class CameraTable:
 
     def remove(self, name: str) -> None:
         """Delete a camera, if it is stored."""
-        self._database.execute("DELETE FROM cameras WHERE name = ?", (name,))
+        with self._database.transaction():
+            self._database.execute("DELETE FROM cameras WHERE name = ?", (name,))

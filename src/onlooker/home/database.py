@@ -104,6 +104,8 @@ VERSION = len(SCHEMA_CHANGES)
 """The version that this code reads and writes."""
 _UNREADABLE = sqlite3.Error, UnicodeDecodeError
 """The second: SQLite's message quotes a schema that is no text any more."""
+_CHANGES = "changes"
+"""A number in the table meta."""
 LOG_SUFFIXES = ("-wal", "-shm")
 """Of the files beside a database: its write-ahead log, and an index of that."""
 COPIED_PAGES = 256
@@ -137,6 +139,11 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._changes: int | None = None
+        self._is_numbered = False
+        """Whether the open transaction has an event or a sighting, which have numbers."""
+        self.on_counted: Callable[[], object] = lambda: None
+        """Called when a transaction is on the disk that `changes` counts."""
         path.touch(mode=0o600)
         with _translated_errors(HomeError):
             self._connection = sqlite3.connect(path, isolation_level=None)
@@ -174,6 +181,7 @@ class Database:
         if version == VERSION:
             return
         with self.transaction():
+            self.mark_numbered()  # the version is the number
             for script in SCHEMA_CHANGES[version:]:
                 for statement in filter(str.strip, script.split(";")):
                     self._connection.execute(statement)
@@ -262,7 +270,8 @@ class Database:
     def transaction(self) -> Iterator[None]:
         """All of the block or nothing; on the disk when the block ends without an error.
 
-        Inside another transaction it is a part of that one.
+        Inside another transaction it is a part of that one. What has no number is counted
+        (`changes`), so that a transaction that goes missing is missed.
         """
         connection = self._connection
         if connection.in_transaction:
@@ -270,13 +279,33 @@ class Database:
             return
         with _translated_errors(NotSaved):
             connection.execute("BEGIN IMMEDIATE")
+            self._is_numbered, before = False, connection.total_changes
             try:
                 yield
+                is_counted = not self._is_numbered and connection.total_changes > before
+                if is_counted:
+                    self._changes = None
+                    values = _CHANGES, self.changes + 1
+                    self.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", values)
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 raise
+        if is_counted:
+            self._changes = values[1]
+            self.on_counted()
+
+    def mark_numbered(self) -> None:
+        """Do not count the open transaction: it has a number that would be missed."""
+        self._is_numbered = True
+
+    @property
+    def changes(self) -> int:
+        """How many transactions there were without an event or a sighting, which have numbers."""
+        if self._changes is None:
+            self._changes = self.number(_CHANGES) or 0
+        return self._changes
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows of one statement."""

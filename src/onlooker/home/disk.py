@@ -34,7 +34,7 @@ class HomeInUse(HomeError):
 
 
 class Acknowledged(NamedTuple):
-    """What the home had said was on the disk: the newest event and sighting.
+    """What the home had said was on the disk: the newest event and sighting, and other changes.
 
     >>> Acknowledged(405, 12).events
     405
@@ -42,10 +42,12 @@ class Acknowledged(NamedTuple):
 
     events: int = 0
     sightings: int = 0
+    changes: int = 0
+    """Of cards, cameras and numbers; earlier versions did not count them."""
 
 
 _PID_WIDTH = 20
-_MARK = re.compile(rb"(\d{1,18}) (\d{1,18}) ([0-9a-f]{8})\n")
+_MARK = re.compile(rb"(\d{1,18} \d{1,18}(?: \d{1,18})?) ([0-9a-f]{8})\n")
 
 
 class Lock:
@@ -75,9 +77,10 @@ class Lock:
 
     def acknowledge(self, mark: Acknowledged) -> None:
         """Store what was acknowledged; a disk that refuses it costs only this check."""
-        fewer = self.acknowledged is not None and mark.sightings < self.acknowledged.sightings
+        before = self.acknowledged or Acknowledged()
+        fewer = mark.sightings < before.sightings or mark.changes < before.changes
         self.acknowledged = mark
-        numbers = f"{mark.events} {mark.sightings}".encode()
+        numbers = b"%d %d %d" % mark
         with suppress(OSError):
             self._write_line(_PID_WIDTH + 1, numbers + b" %08x\n" % crc32(numbers))
             if fewer:  # deleted on purpose: an older line would call that a loss
@@ -91,10 +94,10 @@ class Lock:
 
     def _read(self) -> Acknowledged | None:
         os.lseek(self._file, _PID_WIDTH + 1, os.SEEK_SET)
-        found = _MARK.match(os.read(self._file, 64))
-        if found is None or b"%08x" % crc32(b"%b %b" % found.groups()[:2]) != found[3]:
+        found = _MARK.match(os.read(self._file, 80))
+        if found is None or b"%08x" % crc32(found[1]) != found[2]:
             return None
-        return Acknowledged(int(found[1]), int(found[2]))
+        return Acknowledged(*map(int, found[1].split()))
 
     def _write_line(self, place: int, content: bytes) -> None:
         os.lseek(self._file, place, os.SEEK_SET)

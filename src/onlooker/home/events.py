@@ -134,6 +134,7 @@ class EventLog:
 
         person: the number of whoever it is about.
         """
+        self._database.mark_numbered()
         row = *event.columns, event.crc, data, person
         self._database.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 

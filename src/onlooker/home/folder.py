@@ -103,7 +103,7 @@ class HomeFolder:
             if not self.snapshots.sequences() and not self.log.last()[0]:
                 self.snapshots.save(load_or_new(fresh, adopt), 0)
             self.log.sequence = self._newest_event()
-            self._count_sightings()
+            self._count_rows()
         except BaseException:
             self._lock.release()
             raise
@@ -212,9 +212,10 @@ class HomeFolder:
         mark = self._lock.acknowledged
         try:
             last = EventLog(database, self._clock).last()[0], Album(database).last_sighting()
+            found = Acknowledged(*last, database.changes)
         except HomeError:
             return True
-        return mark is not None and (last[0] < mark.events or last[1] < mark.sightings)
+        return mark is not None and any(a < b for a, b in zip(found, mark, strict=True))
 
     def _name_for_damaged(self) -> str:
         number = 1 + len(list(self._path.glob("onlooker.db.damaged-*")))
@@ -231,6 +232,7 @@ class HomeFolder:
         self._open_database(learner)
         count = self.database.take_over(aside)
         self.album.remove_loose_faces()
+        self.album.newest_number = self.album.last_sighting()
         self.report(
             f"the database is damaged ({reason}) and was set aside as {aside.name}; {count} rows "
             "of it could be read and were taken over"
@@ -239,7 +241,8 @@ class HomeFolder:
     def acknowledge(self) -> None:
         """Store how far the home is, once that is on the disk."""
         if not self.database.in_transaction:
-            self._lock.acknowledge(Acknowledged(self.log.sequence, self.album.newest_number))
+            newest = self.log.sequence, self.album.newest_number
+            self._lock.acknowledge(Acknowledged(*newest, self.database.changes))
 
     # ---- history
 
@@ -280,20 +283,26 @@ class HomeFolder:
                 self.erase_forgotten(learner)
         except (NotSaved, SnapshotError) as error:
             self.report(f"could not be done yet: {error}")
+        self.database.on_counted = self.acknowledge
         return learner
 
     def _newest_event(self) -> int:
         mark = self._lock.acknowledged or Acknowledged()
         return max(self.log.last()[0], *self.snapshots.sequences(), mark.events, 0)
 
-    def _count_sightings(self) -> None:
-        """Say how many sightings that were acknowledged are lost."""
+    def _count_rows(self) -> None:
+        """Say how many sightings and other changes that were acknowledged are lost."""
         mark = self._lock.acknowledged or Acknowledged()
         self.album.newest_number = last = self.album.last_sighting()
         if last < mark.sightings:
             self.report(f"sightings {last + 1} to {mark.sightings} are lost")
         if self.database.size <= CHECKED_SIZE and (damaged := self.album.damaged()):
             self.report(f"{damaged} sightings are damaged and are not shown")
+        if (lost := mark.changes - self.database.changes) > 0:
+            self.report(
+                f"the last {lost} changes of strangers' cards, cameras or settings are lost; check "
+                "them"
+            )
 
     def _repair(self, learner: OnlineHarmonicLearner, found: Replayed) -> None:
         """Record the way around the damage as an undo, so that it is not met again."""
