@@ -4,27 +4,53 @@
 
 A mutant is one change in a copy of the repository: another comparison, another operator of
 arithmetic or logic, another number, or a statement less. Messages, docstrings, types and decorators
-are left alone. First the examples of the file and the tests that are named after it run, then all
-tests of the package; the survivors are printed, each with its line.
+are left alone.
+
+The tests are collected once, in one process. First each runs with a note at every statement of
+the package: how long it took, which statements it reached, and whether it started a process.
+Then for each mutant the process forks, the code of the changed function is replaced in place, and
+the tests that reach the statement run until one fails: the quickest first, those of Hypothesis with
+few examples first, those that start processes last. A mutant that takes too long is found. Those
+that change no function (a default, the body of a class) run in a process of their own.
+
+Survivors are printed with their number in the sample. `equivalent.txt` lists those that no test can
+find, each with the reason.
 """
 
 import argparse
 import ast
-import copy
+import gc
+import json
 import os
 import random
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
-from importlib import import_module
+from collections import defaultdict
+from functools import partial
 from pathlib import Path
+from types import CodeType, FunctionType
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
-LONGEST = 120
-"""CPU seconds of the tests of one mutant; a mutant that hangs is found."""
+TESTS = {
+    "core": ["src/onlooker/core", "tests/core", "tests/paper"],
+    "home": ["src/onlooker/home", "tests/home", "tests/strangers"],
+}
+"""What must find the mutants of a package, if not its own tests alone."""
+LISTED = Path(__file__).with_name("equivalent.txt")
+SLOWER = 10
+"""A test that takes so often its time, and PAUSE more, hangs: the mutant is found."""
+PAUSE = 20
+OWN_PROCESS = 1200
+"""Seconds for all tests in a process of their own."""
+MEMORY = 6 * 2**30
+FEW_EXAMPLES = 12
 ALL_PASSED, NO_TESTS = 0, 5
 """What pytest returns."""
 COMPARISONS = {
@@ -39,8 +65,16 @@ ARITHMETIC = {
 LEFT_ALONE = (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom, ast.Assert, ast.Global)
 
 
+def tests_of(package):
+    """Where the tests of a package are."""
+    return TESTS.get(package, [f"src/onlooker/{package}", f"tests/{package}"])
+
+
+# ---- mutants
+
+
 def changes(tree):
-    """Every change of a module: what, the line, and a function that makes it in a tree."""
+    """Every change of a module: what, the line, the place, and a function that makes it there."""
     found = []
 
     def add(what, node, place, make):
@@ -107,47 +141,327 @@ def _nothing(_):
     return ast.Pass()
 
 
+def along(tree, place):
+    """The nodes on the way to a place, the tree first."""
+    nodes = [tree]
+    for name, at in place:
+        child = getattr(nodes[-1], name)
+        nodes.append(child if at is None else child[at])
+    return nodes
+
+
 def mutated(source, place, make):
-    """The source with one change."""
-    tree = copy.deepcopy(ast.parse(source))
-    parent = tree
-    for name, at in place[:-1]:
-        child = getattr(parent, name)
-        parent = child if at is None else child[at]
+    """The tree of a source with one change; every line keeps its number."""
+    tree = ast.parse(source)
+    parent, node = along(tree, place)[-2:]
     name, at = place[-1]
+    new = ast.copy_location(make(node), node)
     if at is None:
-        setattr(parent, name, make(getattr(parent, name)))
+        setattr(parent, name, new)
     else:
-        getattr(parent, name)[at] = make(getattr(parent, name)[at])
-    return ast.unparse(ast.fix_missing_locations(tree))
+        getattr(parent, name)[at] = new
+    return ast.fix_missing_locations(tree)
 
 
-def is_found(copied, package, module):
-    """Whether any test fails with the copy as it is now."""
-    own = copied / f"tests/{package}/test_{module}.py"
-    source = copied / f"src/onlooker/{package}/{module}.py"
-    stages = [[source, *([own] if own.exists() else [])], [copied / "tests" / package]]
-    return any(_fails(copied, stage) for stage in stages)
+class Mutant:
+    """One change of one file, and the statements at which its effect begins."""
+
+    def __init__(self, number, file, what, row, place, make):
+        self.number, self.file, self.row = number, file, row
+        self.source = file.read_text(encoding="utf-8")
+        self.tree = mutated(self.source, place, make)
+        nodes = along(ast.parse(self.source), place)
+        functions = [at for at, node in enumerate(nodes) if isinstance(node, ast.FunctionDef)]
+        inner = functions[-1] if functions else None
+        self.name = ".".join(node.name for node in nodes if hasattr(node, "name"))
+        self.text = f"{file.parent.name}/{file.name} {self.name}: {what}"
+        self.reached_by = None
+        """The row of a statement that is reached whenever the change has an effect."""
+        self.in_function = inner is not None and place[inner][0] == "body"
+        if self.in_function:
+            statements = [each for each in nodes[inner + 1 :] if isinstance(each, ast.stmt)]
+            self.reached_by = statements[-1].lineno
 
 
-def _fails(copied, tests):
-    """Run tests in a fork of this process, which has the large libraries already."""
+def codes(code):
+    """All code in a code object, by name and first line."""
+    found = {(code.co_qualname, code.co_firstlineno): code}
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            found |= codes(each)
+    return found
+
+
+def replace_code(file, tree, functions):
+    """Replace the code of every living function of a file."""
+    new = codes(compile(tree, str(file), "exec"))
+    for function in functions[str(file)]:
+        key = function.__code__.co_qualname, function.__code__.co_firstlineno
+        if key in new:
+            function.__code__ = new[key]
+
+
+def living_functions(folder):
+    """Every function whose code is in a file of a folder, by file."""
+    found = defaultdict(list)
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(str(folder)):
+            found[each.__code__.co_filename].append(each)
+    return found
+
+
+# ---- what each test reaches
+
+
+class Notes(ast.NodeTransformer):
+    """Adds a note before each statement of a function: the file and the row."""
+
+    def __init__(self, file):
+        self.file, self.depth = file, 0
+
+    def visit_FunctionDef(self, node):
+        self.depth += 1
+        self.generic_visit(node)
+        self.depth -= 1
+        return node
+
+    def generic_visit(self, node):
+        super().generic_visit(node)
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if self.depth and isinstance(block, list) and not isinstance(node, ast.ClassDef):
+                setattr(node, name, [new for each in block for new in self._noted(each)])
+        return node
+
+    def _noted(self, statement):
+        if isinstance(statement, ast.Global | ast.Nonlocal):
+            return [statement]
+        note = ast.parse(f"__builtins__['note']({(self.file, statement.lineno)!r})").body[0]
+        for each in ast.walk(note):
+            ast.copy_location(each, statement)
+        is_docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        return [statement, note] if is_docstring else [note, statement]
+
+
+class Laboratory:
+    """A plugin of pytest: collects the tests as usual, then runs them for each mutant."""
+
+    def __init__(self, copied, package, mutants, seconds):
+        self.copied, self.package, self.mutants = copied, package, mutants
+        self.end = time.monotonic() + seconds
+        self.survivors, self.made, self.failed = [], 0, []
+
+    def pytest_runtestloop(self, session):
+        """Instead of running each test once."""
+        if session.testsfailed:
+            raise SystemExit("the tests cannot be collected")
+        self.items = {item.nodeid: item for item in session.items}
+        self.functions = living_functions(self.copied / "src")
+        gc.collect()
+        gc.freeze()
+        started = time.monotonic()
+        self.measure()
+        print(
+            f"{len(self.seconds)} tests took {time.monotonic() - started:.0f} s "
+            f"({sum(self.seconds.values()):.0f} s of the processor), {len(self.starts_process)} "
+            f"start processes; "
+            f"not used, because they fail without a change: {self.failed or 'none'}",
+            flush=True,
+        )
+        for mutant in self.mutants:
+            if time.monotonic() > self.end:
+                break
+            started = time.monotonic()
+            killer = self.killer(mutant)
+            self.made += 1
+            took = f"{time.monotonic() - started:.1f} s"
+            if killer is None:
+                self.survivors.append(mutant)
+            by = f"found by {killer}" if killer else "SURVIVES"
+            print(f"{mutant.number}: {mutant.text}, line {mutant.row}: {by} ({took})", flush=True)
+        return True
+
+    def measure(self):
+        """Run each test with notes: seconds, statements, whether it starts a process."""
+        self.seconds, self.reaches, self.starts_process = {}, {}, set()
+        for report in in_fork(self.measure_in_child):
+            name, passed, seconds, reached, starts = report
+            if passed:
+                self.seconds[name] = seconds
+                self.reaches[name] = {tuple(each) for each in reached}
+                self.starts_process |= {name} if starts else set()
+            else:
+                self.failed.append(name)
+
+    def measure_in_child(self, say):
+        reached, started = set(), []
+        __builtins__.note = reached.add
+        starts = "subprocess.Popen", "os.fork", "os.posix_spawn"
+        sys.addaudithook(lambda event, _: event in starts and started.append(event))
+        few_examples(self.items.values(), None)
+        for file in self.functions:
+            tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+            replace_code(file, ast.fix_missing_locations(Notes(file).visit(tree)), self.functions)
+        names = list(self.items)
+        for at, name in enumerate(names):
+            reached.clear()
+            started.clear()
+            begin = time.process_time()
+            passed = self.passes([name], names[at + 1 : at + 2])
+            say([name, passed, time.process_time() - begin, list(reached), bool(started)])
+
+    def passes(self, names, after=()):
+        """Run tests in this process, until one fails."""
+        every = [self.items[name] for name in [*names, *after]]
+        failed = []
+
+        class Listener:
+            def pytest_runtest_logreport(self, report):
+                if report.failed:
+                    failed.append(report.nodeid)
+
+        for at, name in enumerate(names):
+            item, following = self.items[name], every[at + 1] if at + 1 < len(every) else None
+            manager = item.config.pluginmanager
+            listener = Listener()
+            manager.register(listener)
+            try:
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            finally:
+                manager.unregister(listener)
+            if failed:
+                return False
+        return True
+
+    def killer(self, mutant):
+        """The first test that fails with a change, or None."""
+        if not mutant.in_function:
+            tests = [*self.of_file(mutant.file), *tests_of(self.package)]
+            with changed_file(mutant):
+                return "a process of its own" if fails(self.copied, tests) else None
+        at = str(mutant.file), mutant.reached_by
+        reaching = [name for name, reached in self.reaches.items() if at in reached]
+        processes = self.starts_process
+        quick = sorted(set(reaching) - processes, key=self.seconds.__getitem__)
+        slow = sorted(processes, key=lambda name: (name not in reaching, self.seconds[name]))
+        stages = [(quick, FEW_EXAMPLES), (self.with_examples(quick), None), (slow, None)]
+        with changed_file(mutant):
+            for names, examples in stages:
+                running = "no test"
+                for report in in_fork(partial(self.run_stage, mutant, names, examples)):
+                    if report[0] == "passed":
+                        break
+                    running = report[1]
+                else:
+                    return running
+        return None
+
+    def of_file(self, file):
+        own = self.copied / f"tests/{self.package}/test_{file.stem}.py"
+        return [file, *([own] if own.exists() else [])]
+
+    def with_examples(self, names):
+        return [name for name in names if hypothesis_settings(self.items[name])]
+
+    def run_stage(self, mutant, names, examples, say):
+        few_examples((self.items[name] for name in names), examples)
+        replace_code(mutant.file, mutant.tree, self.functions)
+        for at, name in enumerate(names):
+            say(["running", name])
+            limit_time(self.seconds[name])
+            if not self.passes([name], names[at + 1 : at + 2]):
+                os._exit(1)
+        say(["passed"])
+
+
+def hypothesis_settings(item):
+    """The function of a test that carries settings of Hypothesis, or None."""
+    function = getattr(item, "obj", None)
+    function = getattr(function, "__func__", function)
+    return function if hasattr(function, "hypothesis") else None
+
+
+def few_examples(items, most):
+    """Let Hypothesis repeat itself, not shrink, and try few examples if told so."""
+    from hypothesis import Phase, settings  # not before pytest, which wants to rewrite it
+
+    for item in items:
+        function = hypothesis_settings(item)
+        if function is None:
+            continue
+        old = getattr(function, "_hypothesis_internal_use_settings", settings.default)
+        function._hypothesis_internal_use_settings = settings(
+            old,
+            max_examples=min(most or old.max_examples, old.max_examples),
+            phases=[Phase.explicit, Phase.generate],
+            database=None,
+            derandomize=True,
+        )
+
+
+def limit_time(seconds):
+    """Let a test that took so long end this process if it hangs, computing or waiting."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    most = PAUSE + SLOWER * seconds
+    limit = int(usage.ru_utime + usage.ru_stime + most) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+    signal.alarm(int(10 * most))
+
+
+def in_fork(run):
+    """Call run(say) in a fork; what it says, until it ends."""
+    scratch = tempfile.mkdtemp()
+    reading, writing = os.pipe()
     child = os.fork()
     if not child:
         try:
-            resource.setrlimit(resource.RLIMIT_CPU, (LONGEST, LONGEST))
-            signal.alarm(20 * LONGEST)
+            os.close(reading)
+            os.setsid()
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 1)
             os.dup2(null, 2)
-            os.chdir(copied)
-            sys.path[:0] = [str(copied / "src"), str(copied / "tests")]
-            options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", f"--rootdir={copied}"]
-            os._exit(int(sys.modules["pytest"].main([*options, *map(str, tests)])))
-        except BaseException:
-            os._exit(3)
-    _, status = os.waitpid(child, 0)
-    return not os.WIFEXITED(status) or os.WEXITSTATUS(status) not in (ALL_PASSED, NO_TESTS)
+            os.environ["TMPDIR"] = tempfile.tempdir = scratch
+            with os.fdopen(writing, "w", buffering=1) as said:
+                run(lambda report: said.write(json.dumps(report) + "\n"))
+        finally:
+            os._exit(0)
+    os.close(writing)
+    try:
+        with os.fdopen(reading) as said:
+            for row in said:
+                yield json.loads(row)
+    finally:
+        os.waitpid(child, 0)
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+class changed_file:  # noqa: N801
+    """The file of a mutant as it reads with the change, for the tests that start processes."""
+
+    def __init__(self, mutant):
+        self.mutant = mutant
+
+    def __enter__(self):
+        self.mutant.file.write_text(ast.unparse(self.mutant.tree), encoding="utf-8")
+
+    def __exit__(self, *_):
+        self.mutant.file.write_text(self.mutant.source, encoding="utf-8")
+
+
+def fails(copied, tests):
+    """Whether any of some tests fails, in a process of its own."""
+    options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+    try:
+        run = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, *map(str, tests)],
+            cwd=copied,
+            capture_output=True,
+            timeout=OWN_PROCESS,
+        )
+    except subprocess.TimeoutExpired:
+        return True
+    return run.returncode not in (ALL_PASSED, NO_TESTS)
 
 
 def main():
@@ -159,12 +473,14 @@ def main():
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="end then, if before")
+    parser.add_argument("--numbers", type=int, nargs="*", help="only these of the sample")
+    parser.add_argument("--tests", nargs="*", help="only these tests")
     options = parser.parse_args()
-    for name in ("numpy", "scipy.linalg", "scipy.sparse.csgraph", "pytest"):
-        import_module(name)  # once for all forks
-    os.environ["CI"] = "1"
-    end = time.monotonic() + 60 * options.minutes
-    with tempfile.TemporaryDirectory() as folder:
+    os.environ |= {"CI": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    sys.dont_write_bytecode = True
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        tempfile.tempdir = folder
         copied = Path(folder, "onlooker")
         copied.mkdir()
         for name in ("src", "tests"):
@@ -174,27 +490,36 @@ def main():
             shutil.copy(ROOT / name, copied)
         files = sorted((copied / "src/onlooker" / options.package).glob("*.py"))
         every = [
-            (file, *change) for file in files for change in changes(ast.parse(file.read_text()))
+            (file, *change)
+            for file in files
+            for change in changes(ast.parse(file.read_text(encoding="utf-8")))
         ]
         rng = random.Random(options.seed)
         sample = rng.sample(every, min(options.sample, len(every)))
-        if _fails(copied, [files[0].parent]):
-            raise SystemExit("the tests fail without any change; mend them first")
-        made, survivors = 0, []
-        for file, what, row, place, make in sample:
-            if time.monotonic() > end:
-                break
-            source = file.read_text()
-            file.write_text(mutated(source, place, make))
-            try:
-                found = is_found(copied, options.package, file.stem)
-            finally:
-                file.write_text(source)
-            made += 1
-            if not found:
-                survivors.append(f"{options.package}/{file.name}:{row}: {what}")
-                print(survivors[-1], flush=True)
-    print(f"{made} of {len(every)} mutants, {made - len(survivors)} found, {len(survivors)} not")
+        mutants = [Mutant(number, *each) for number, each in enumerate(sample)]
+        if options.numbers:
+            mutants = [mutants[number] for number in options.numbers]
+        os.chdir(copied)
+        sys.path[:0] = [str(copied / "src"), str(copied / "tests")]
+        os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:2])
+        laboratory = Laboratory(copied, options.package, mutants, 60 * options.minutes)
+        tests = options.tests or tests_of(options.package)
+        arguments = ["-q", "-n", "0", "-p", "no:cacheprovider", "-s"]
+        pytest.main([*arguments, f"--rootdir={copied}", *tests], plugins=[laboratory])
+        os.chdir(ROOT)
+    listed = set()
+    if LISTED.exists():
+        rows = LISTED.read_text(encoding="utf-8").splitlines()
+        listed = {row.strip() for row in rows if row and not row[0].isspace()}
+    unlisted = [each for each in laboratory.survivors if each.text not in listed]
+    survived = len(laboratory.survivors)
+    print(
+        f"{laboratory.made} of {len(every)} mutants: {laboratory.made - survived} found, "
+        f"{survived - len(unlisted)} listed, {len(unlisted)} not found"
+    )
+    for each in unlisted:
+        print(f"{each.number}: {each.text}, line {each.row}")
+    sys.exit(bool(unlisted))
 
 
 if __name__ == "__main__":
