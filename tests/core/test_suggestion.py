@@ -17,8 +17,8 @@ from onlooker import (
     harmonic_solution,
     suggest,
 )
-from onlooker.core.diagnosis import FIRST_CHECK
-from onlooker.core.suggestion import left_out
+from onlooker.core.diagnosis import FIRST_CHECK, MEASURED, StreamCounts
+from onlooker.core.suggestion import MOST_ROWS, _spread, left_out
 
 
 def blobs(seed=0, rows=200, apart=6.0, names=4, length=5):
@@ -45,7 +45,7 @@ def test_a_label_taken_away_is_the_harmonic_solution_without_it(seed, given, inn
     rng = np.random.default_rng(seed)
     n = given + inner
     weights = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.6), 1)
-    weights += weights.T
+    weights += weights.T + np.diag(rng.random(n))  # self-similarity does not matter
     labels = rng.permutation([*rng.integers(0, 3, given), *[-1] * inner])
     found = left_out(weights, labels, sink=sink)
     columns = labels.max() + 1
@@ -132,6 +132,57 @@ def test_the_reasons_and_the_chart_name_the_reach():
     assert f"{found.kernel.reach:.3g}" in found.reasons[0]
     assert found.chart().count("chosen") == 1
     assert len(found.chart().splitlines()) == 1 + len(found.reaches)
+
+
+def test_the_line_of_the_chart_that_is_marked_has_the_reach():
+    X, members = blobs()
+    found = suggest(X, few_labels(members))
+    (marked,) = (line for line in found.chart().splitlines() if "chosen" in line)
+    nearest = found.reaches[abs(np.log(found.reaches / found.kernel.reach)).argmin()]
+    assert float(marked.split()[0]) == pytest.approx(nearest, rel=0.01)
+    assert nearest == pytest.approx(found.kernel.reach, rel=0.3)
+
+
+@pytest.mark.parametrize("name", [None, "ana"])
+def test_the_share_of_links_is_that_of_all_pairs_where_no_two_names_are_labeled(name):
+    X = np.arange(40.0)[:, None] ** 1.3
+    found = suggest(X, [name] + [None] * 39)
+    gaps = abs(X - X.T)[np.triu_indices(40, 1)]
+    assert found.false_links == (gaps <= found.kernel.reach).mean() > 0
+    assert "no two names are labeled" in found.reasons[0]
+
+
+def test_the_reach_is_enough_for_chains_to_the_labels():
+    """A third of the rows is farther from the label than rows are from their neighbours."""
+    steps = np.concatenate([np.arange(0.0, 20.0), np.arange(24.0, 34.0)])
+    X = np.concatenate([steps, steps + 1000.0])[:, None]
+    y = [None] * len(X)
+    y[0], y[len(steps)] = "ana", "ben"
+    found = suggest(X, y)
+    assert (found.reached, found.mixed) == (1.0, 0.0)
+    assert found.kernel.reach > 4.0
+
+
+def test_a_label_taken_away_is_compared_with_the_nearest_other_label():
+    rng = np.random.default_rng(3)
+    X, members = rng.normal(size=(60, 2)), rng.integers(3, size=60)
+    gaps = np.linalg.norm(X[:, None] - X, axis=2) + np.diag([np.inf] * 60)
+    expected = (members[gaps.argmin(axis=1)] == members).mean()
+    assert suggest(X, members).nearest_right == pytest.approx(expected)
+    assert expected < 0.7
+
+
+@given(st.integers(0, 3000), st.integers(0, 3000), st.integers(0, 9), st.sampled_from([2, 10**6]))
+@settings(max_examples=40, deadline=None)
+def test_no_more_rows_are_measured_than_there_is_time_for(labeled, others, seed, length):
+    """Labeled rows first, but half of the places are for the others where they are as many."""
+    labels = np.random.default_rng(seed).permutation([0] * labeled + [-1] * others)
+    most = MOST_ROWS if length == 2 else 100
+    chosen = _spread(labels, length)
+    assert len(chosen) == min(most, labeled + others)
+    assert (np.diff(chosen) > 0).all()
+    half = min(labeled, max(most // 2, most - others))
+    assert (labels[chosen] >= 0).sum() == half
 
 
 def test_another_distance():
@@ -226,6 +277,13 @@ def test_a_learner_warns_once_and_counts_in_numbers_only():
     found = learner.diagnose()
     assert (found.observed, found.nobody, found.isolated) == (6000, 6000, 1)
     assert len(learner._counts.distances) <= 100
+
+
+def test_answers_are_looked_at_ever_more_seldom_and_the_newest_distances_kept():
+    counts = StreamCounts()
+    looked = [number for number in range(1, 1001) if counts.count(None, float(number))]
+    assert looked == [FIRST_CHECK, 2 * FIRST_CHECK, 4 * FIRST_CHECK, 8 * FIRST_CHECK]
+    assert counts.distances == [float(number) for number in range(1001 - MEASURED, 1001)]
 
 
 def test_a_diagnosis_counts_components():

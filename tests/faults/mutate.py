@@ -31,6 +31,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -44,9 +45,12 @@ TESTS = {
 }
 """What must find the mutants of a package, if not its own tests alone."""
 LISTED = Path(__file__).with_name("equivalent.txt")
-SLOWER = 10
-"""A test that takes so often its time, and PAUSE more, hangs: the mutant is found."""
-PAUSE = 20
+SLOWER, PAUSE = 10, 5
+"""A test that takes so often its time, and a pause, hangs: the mutant is found."""
+QUICK = 4
+"""CPU seconds of the tests that are tried first, with all mutants, before the others are."""
+LONGEST = 15
+"""Seconds of the longest test that starts processes and is run; those run for every survivor."""
 OWN_PROCESS = 1200
 """Seconds for all tests in a process of their own."""
 MEMORY = 6 * 2**30
@@ -173,8 +177,9 @@ class Mutant:
         nodes = along(ast.parse(self.source), place)
         functions = [at for at, node in enumerate(nodes) if isinstance(node, ast.FunctionDef)]
         inner = functions[-1] if functions else None
-        self.name = ".".join(node.name for node in nodes if hasattr(node, "name"))
-        self.text = f"{file.parent.name}/{file.name} {self.name}: {what}"
+        named = [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        statement = self.source.splitlines()[row - 1].strip()
+        self.text = f"{file.parent.name}/{file.name} {'.'.join(named)}: {what} in: {statement}"
         self.reached_by = None
         """The row of a statement that is reached whenever the change has an effect."""
         self.in_function = inner is not None and place[inner][0] == "body"
@@ -246,10 +251,11 @@ class Notes(ast.NodeTransformer):
 class Laboratory:
     """A plugin of pytest: collects the tests as usual, then runs them for each mutant."""
 
-    def __init__(self, copied, package, mutants, seconds):
+    def __init__(self, copied, package, mutants, seconds, measured, equivalent):
         self.copied, self.package, self.mutants = copied, package, mutants
+        self.measured, self.equivalent = measured, equivalent
         self.end = time.monotonic() + seconds
-        self.survivors, self.made, self.failed = [], 0, []
+        self.survivors, self.listed, self.made, self.failed, self.left_out = [], [], 0, [], []
 
     def pytest_runtestloop(self, session):
         """Instead of running each test once."""
@@ -264,36 +270,51 @@ class Laboratory:
         print(
             f"{len(self.seconds)} tests took {time.monotonic() - started:.0f} s "
             f"({sum(self.seconds.values()):.0f} s of the processor), {len(self.starts_process)} "
-            f"start processes; "
-            f"not used, because they fail without a change: {self.failed or 'none'}",
+            f"start processes\nnot used: {self.failed or 'none'} fail without a change, "
+            f"{self.left_out or 'none'} take too long",
             flush=True,
         )
-        for mutant in self.mutants:
-            if time.monotonic() > self.end:
-                break
-            started = time.monotonic()
-            killer = self.killer(mutant)
-            self.made += 1
-            took = f"{time.monotonic() - started:.1f} s"
-            if killer is None:
-                self.survivors.append(mutant)
-            by = f"found by {killer}" if killer else "SURVIVES"
-            print(f"{mutant.number}: {mutant.text}, line {mutant.row}: {by} ({took})", flush=True)
+        left = self.try_all(self.mutants, self.quick_killer)
+        self.made = len(self.mutants) - len(self.untried)
+        print(f"{self.made} tried with the quickest tests, {len(left)} not found yet", flush=True)
+        self.listed = [mutant for mutant in left if mutant.text in self.equivalent]
+        left = [mutant for mutant in left if mutant not in self.listed]
+        self.survivors = self.try_all(left, self.killer) + self.untried
         return True
+
+    def try_all(self, mutants, killer):
+        """Those of some mutants that nothing finds, until the time is over."""
+        survivors, self.untried = [], list(mutants)
+        while self.untried and time.monotonic() < self.end:
+            mutant, started = self.untried.pop(0), time.monotonic()
+            found = killer(mutant)
+            survivors += [] if found else [mutant]
+            by = f"found by {found}" if found else "SURVIVES"
+            took = f"{time.monotonic() - started:.1f} s"
+            print(f"{mutant.number}: {mutant.text}, line {mutant.row}: {by} ({took})", flush=True)
+        return survivors
 
     def measure(self):
         """Run each test with notes: seconds, statements, whether it starts a process."""
-        self.seconds, self.reaches, self.starts_process = {}, {}, set()
-        for report in in_fork(self.measure_in_child):
-            name, passed, seconds, reached, starts = report
-            if passed:
-                self.seconds[name] = seconds
+        self.seconds, self.waited, self.reaches, self.starts_process = {}, {}, {}, set()
+        known = json.loads(self.measured.read_text()) if self.measured else []
+        known = {report[0]: report for report in known}
+        new = [name for name in self.items if name not in known]
+        known |= {report[0]: report for report in in_fork(partial(self.measure_in_child, new))}
+        if self.measured:
+            self.measured.write_text(json.dumps(list(known.values())))
+        for report in (known[name] for name in self.items):
+            name, passed, seconds, waited, reached, starts = report
+            if starts and waited > LONGEST:
+                self.left_out.append(name)
+            elif passed:
+                self.seconds[name], self.waited[name] = seconds, waited
                 self.reaches[name] = {tuple(each) for each in reached}
                 self.starts_process |= {name} if starts else set()
             else:
                 self.failed.append(name)
 
-    def measure_in_child(self, say):
+    def measure_in_child(self, names, say):
         reached, started = set(), []
         __builtins__.note = reached.add
         starts = "subprocess.Popen", "os.fork", "os.posix_spawn"
@@ -301,14 +322,15 @@ class Laboratory:
         few_examples(self.items.values(), None)
         for file in self.functions:
             tree = ast.parse(Path(file).read_text(encoding="utf-8"))
-            replace_code(file, ast.fix_missing_locations(Notes(file).visit(tree)), self.functions)
-        names = list(self.items)
+            notes = Notes(str(Path(file).relative_to(self.copied)))
+            replace_code(file, ast.fix_missing_locations(notes.visit(tree)), self.functions)
         for at, name in enumerate(names):
             reached.clear()
             started.clear()
-            begin = time.process_time()
+            begin = time.process_time(), time.monotonic()
             passed = self.passes([name], names[at + 1 : at + 2])
-            say([name, passed, time.process_time() - begin, list(reached), bool(started)])
+            took = time.process_time() - begin[0], time.monotonic() - begin[1]
+            say([name, passed, *took, list(reached), bool(started)])
 
     def passes(self, names, after=()):
         """Run tests in this process, until one fails."""
@@ -339,22 +361,41 @@ class Laboratory:
             tests = [*self.of_file(mutant.file), *tests_of(self.package)]
             with changed_file(mutant):
                 return "a process of its own" if fails(self.copied, tests) else None
-        at = str(mutant.file), mutant.reached_by
-        reaching = [name for name, reached in self.reaches.items() if at in reached]
-        processes = self.starts_process
-        quick = sorted(set(reaching) - processes, key=self.seconds.__getitem__)
+        reaching, processes = self.reaching(mutant), self.starts_process
         slow = sorted(processes, key=lambda name: (name not in reaching, self.seconds[name]))
-        stages = [(quick, FEW_EXAMPLES), (self.with_examples(quick), None), (slow, None)]
+        stages = [(reaching, FEW_EXAMPLES), (self.with_examples(reaching), None), (slow, None)]
         with changed_file(mutant):
             for names, examples in stages:
-                running = "no test"
-                for report in in_fork(partial(self.run_stage, mutant, names, examples)):
-                    if report[0] == "passed":
-                        break
-                    running = report[1]
-                else:
-                    return running
+                if found := self.first_failure(mutant, names, examples):
+                    return found
         return None
+
+    def quick_killer(self, mutant):
+        """The first of the quickest tests that fails with a change, or None."""
+        if not mutant.in_function:
+            return None
+        names, left = [], QUICK
+        for name in self.reaching(mutant):
+            left -= self.seconds[name]
+            if left < 0:
+                break
+            names.append(name)
+        return self.first_failure(mutant, names, FEW_EXAMPLES)
+
+    def reaching(self, mutant):
+        """The tests within this process that reach the change, the quickest first."""
+        at = str(mutant.file.relative_to(self.copied)), mutant.reached_by
+        found = {name for name, reached in self.reaches.items() if at in reached}
+        return sorted(found - self.starts_process, key=self.seconds.__getitem__)
+
+    def first_failure(self, mutant, names, examples):
+        """The first of some tests that fails with a change, or None."""
+        running = "no test"
+        for report in in_fork(partial(self.run_stage, mutant, names, examples)):
+            if report[0] == "passed":
+                return None
+            running = report[1]
+        return running
 
     def of_file(self, file):
         own = self.copied / f"tests/{self.package}/test_{file.stem}.py"
@@ -368,7 +409,7 @@ class Laboratory:
         replace_code(mutant.file, mutant.tree, self.functions)
         for at, name in enumerate(names):
             say(["running", name])
-            limit_time(self.seconds[name])
+            limit_time(self.seconds[name], self.waited[name])
             if not self.passes([name], names[at + 1 : at + 2]):
                 os._exit(1)
         say(["passed"])
@@ -399,13 +440,12 @@ def few_examples(items, most):
         )
 
 
-def limit_time(seconds):
-    """Let a test that took so long end this process if it hangs, computing or waiting."""
+def limit_time(seconds, waited):
+    """End this process if a test hangs, computing or waiting, that took so long before."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    most = PAUSE + SLOWER * seconds
-    limit = int(usage.ru_utime + usage.ru_stime + most) + 1
+    limit = int(usage.ru_utime + usage.ru_stime + PAUSE + SLOWER * seconds) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
-    signal.alarm(int(10 * most))
+    signal.alarm(int(SLOWER * (PAUSE + SLOWER * waited)))
 
 
 def in_fork(run):
@@ -436,17 +476,14 @@ def in_fork(run):
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-class changed_file:  # noqa: N801
+@contextmanager
+def changed_file(mutant):
     """The file of a mutant as it reads with the change, for the tests that start processes."""
-
-    def __init__(self, mutant):
-        self.mutant = mutant
-
-    def __enter__(self):
-        self.mutant.file.write_text(ast.unparse(self.mutant.tree), encoding="utf-8")
-
-    def __exit__(self, *_):
-        self.mutant.file.write_text(self.mutant.source, encoding="utf-8")
+    mutant.file.write_text(ast.unparse(mutant.tree), encoding="utf-8")
+    try:
+        yield
+    finally:
+        mutant.file.write_text(mutant.source, encoding="utf-8")
 
 
 def fails(copied, tests):
@@ -464,6 +501,12 @@ def fails(copied, tests):
     return run.returncode not in (ALL_PASSED, NO_TESTS)
 
 
+def listed():
+    """The mutants of `equivalent.txt`; the reasons are indented."""
+    rows = LISTED.read_text(encoding="utf-8").splitlines()
+    return {row.strip() for row in rows if row and not row[0].isspace()}
+
+
 def main():
     """Make a sample of all mutants of a package and print the survivors."""
     parser = argparse.ArgumentParser(
@@ -475,7 +518,14 @@ def main():
     parser.add_argument("--minutes", type=float, default=float("inf"), help="end then, if before")
     parser.add_argument("--numbers", type=int, nargs="*", help="only these of the sample")
     parser.add_argument("--tests", nargs="*", help="only these tests")
+    parser.add_argument(
+        "--measured", type=Path, help="a file of what tests reach; new tests are added to it"
+    )
     options = parser.parse_args()
+    if options.measured:
+        options.measured = options.measured.absolute()
+        if not options.measured.exists():
+            options.measured.write_text("[]")
     os.environ |= {"CI": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     sys.dont_write_bytecode = True
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -502,24 +552,22 @@ def main():
         os.chdir(copied)
         sys.path[:0] = [str(copied / "src"), str(copied / "tests")]
         os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:2])
-        laboratory = Laboratory(copied, options.package, mutants, 60 * options.minutes)
+        seconds = 60 * options.minutes
+        laboratory = Laboratory(
+            copied, options.package, mutants, seconds, options.measured, listed()
+        )
         tests = options.tests or tests_of(options.package)
         arguments = ["-q", "-n", "0", "-p", "no:cacheprovider", "-s"]
         pytest.main([*arguments, f"--rootdir={copied}", *tests], plugins=[laboratory])
         os.chdir(ROOT)
-    listed = set()
-    if LISTED.exists():
-        rows = LISTED.read_text(encoding="utf-8").splitlines()
-        listed = {row.strip() for row in rows if row and not row[0].isspace()}
-    unlisted = [each for each in laboratory.survivors if each.text not in listed]
-    survived = len(laboratory.survivors)
+    made, known, left = laboratory.made, laboratory.listed, laboratory.survivors
     print(
-        f"{laboratory.made} of {len(every)} mutants: {laboratory.made - survived} found, "
-        f"{survived - len(unlisted)} listed, {len(unlisted)} not found"
+        f"{made} of {len(every)} mutants: {made - len(known) - len(left)} found, "
+        f"{len(known)} listed, {len(left)} not found"
     )
-    for each in unlisted:
+    for each in left:
         print(f"{each.number}: {each.text}, line {each.row}")
-    sys.exit(bool(unlisted))
+    sys.exit(bool(left))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ import zipfile
 import zlib
 from contextlib import suppress
 from itertools import count
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +30,7 @@ from hypothesis import strategies as st
 
 from faults.test_nth_failure import Shim, found_with_shim, in_child
 from helpers.homes import opened, png
+from helpers.killing import scratch
 from onlooker.core.errors import OnlookerError
 from onlooker.home.backup import back_up, backup_archive
 from onlooker.home.people import merge, rename
@@ -352,17 +352,21 @@ steps = st.lists(
 
 def follow(sequence):
     """Take the steps, then forget everybody: how many steps were killed."""
-    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
-        model = Model(Path(place))
-        patch.setattr(tempfile, "tempdir", str(model.temporary))
-        try:
-            for verb, who, name in sequence:
-                model.step(verb, who, name)
-            for name in NAMES:
-                model.step("forget", 0, name)
-            return model.kills
-        finally:
-            model.close()
+    place = scratch()
+    try:
+        model = Model(place)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tempfile, "tempdir", str(model.temporary))
+            try:
+                for verb, who, name in sequence:
+                    model.step(verb, who, name)
+                for name in NAMES:
+                    model.step("forget", 0, name)
+                return model.kills
+            finally:
+                model.close()
+    finally:
+        shutil.rmtree(place)
 
 
 @given(steps)
@@ -397,7 +401,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         prog="scripts/soak privacy", description=__doc__.splitlines()[0]
     )
-    parser.add_argument("--sequences", type=int, default=1000)
+    parser.add_argument("--sequences", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="end then, if before")
     options = parser.parse_args()

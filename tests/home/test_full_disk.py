@@ -289,3 +289,13 @@ def test_a_backup_or_a_restore_to_a_full_disk_is_one_line_and_leaves_nothing(
     assert done.stderr == ""
     words = "No space left|disk is full" if unnoticed else "not enough space for the copy: "
     assert [bool(re.search(words, text)) for text in done.stdout.splitlines()] == [True, True]
+
+
+@pytest.mark.parametrize("can_allocate", [True, False])
+def test_the_ballast_has_the_size_that_was_asked_for_last(tmp_path, monkeypatch, can_allocate):
+    if not can_allocate:
+        monkeypatch.delattr(os, "posix_fallocate", raising=False)
+    for size in (1000, 5 * 2**19 + 7, 2000):
+        Ballast(tmp_path / "ballast", size).reserve()
+        assert (tmp_path / "ballast").stat().st_size == size
+        assert (tmp_path / "ballast").stat().st_blocks * 512 >= size

@@ -1,5 +1,6 @@
 """A damaged write-ahead log: nothing that was acknowledged is lost without a word."""
 
+import os
 import random
 import shutil
 from zlib import crc32
@@ -9,6 +10,7 @@ import pytest
 
 from helpers.homes import NEVER, change_database, opened, png, watch
 from helpers.waiting import eventually
+from onlooker.home.disk import Lock
 from onlooker.home.events import digest
 from onlooker.home.wal import WriteAheadLog
 from onlooker.strangers.book import StrangerBook
@@ -84,6 +86,53 @@ def test_most_flipped_bits_are_found_from_the_checksums_alone(killed):
         damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
         corrected += WriteAheadLog(bytes(damaged), 4096).before_damage() == killed.log
     assert corrected > 20
+
+
+def with_flipped_bits(log, *bits):
+    """A log with these bits flipped, counted from its start."""
+    damaged = bytearray(log)
+    for bit in bits:
+        damaged[bit // 8] ^= 1 << bit % 8
+    return bytes(damaged)
+
+
+def test_every_bit_of_the_header_and_of_what_a_frame_states_is_found_from_the_checksums(killed):
+    """Salts and checksums; page number and page are the random bits of the test above."""
+    stated = [8 * (32 + frame * FRAME + 8) + bit for frame in (0, 9) for bit in range(128)]
+    for bit in [*range(256), *stated]:
+        log = WriteAheadLog(with_flipped_bits(killed.log, bit), 4096)
+        assert (log.corrected, log.before_damage() == killed.log) == (1, True), bit
+
+
+def test_two_wrong_bits_in_the_salts_of_a_frame_are_not_corrected(killed):
+    """With other salts it may be a frame of an earlier log."""
+    start = 8 * (32 + 9 * FRAME + 8)
+    log = WriteAheadLog(with_flipped_bits(killed.log, start, start + 40), 4096)
+    assert log.corrected == 0
+    assert log.transactions_behind > 0
+    assert len(log.before_damage()) <= 32 + 9 * FRAME
+
+
+def test_the_header_of_a_log_with_a_wrong_checksum_is_not_asked_for_the_page_size(killed):
+    damaged = killed.log[:8] + (8192).to_bytes(4, "big") + killed.log[12:]
+    log = WriteAheadLog(damaged, 4096)
+    assert (log.corrected, log.before_damage() == killed.log) == (1, True)
+
+
+def test_a_home_that_was_closed_names_no_process_and_knows_how_far_it_was(tmp_path):
+    with opened(tmp_path) as home:
+        home.teach(np.zeros(8), "ana")
+        home.record_sighting(camera="door", frame=1, name="ana")
+        home.cameras.add("door", "rtsp://10.0.0.5/1")
+        assert int((tmp_path / "lock").read_bytes()[:20]) == os.getpid()
+    assert (tmp_path / "lock").read_bytes()[:20].strip() == b""
+    lock = Lock(tmp_path / "lock")
+    try:
+        mark = lock.acknowledged
+        assert (mark.events, mark.sightings) == (1, 1)
+        assert mark.changes >= 1
+    finally:
+        lock.release()
 
 
 @pytest.mark.parametrize("frame", [0, 7, 30, -1])

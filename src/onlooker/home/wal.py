@@ -14,6 +14,7 @@ transaction left it behind a shorter one that came later. Nothing in the log tel
 """
 
 import struct
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple, TypeAlias
 
@@ -55,6 +56,7 @@ class WriteAheadLog:
         """How many bits were flipped back."""
         self._frames: list[_Frame] = []
         self._header = content[: _LOG_HEADER.size]
+        self._order = _word_order(self._header)
         page_size = self._stated_page_size() or page_size
         if len(content) >= _LOG_HEADER.size + _FRAME_HEADER.size + page_size:
             self._read(content, page_size)
@@ -93,12 +95,16 @@ class WriteAheadLog:
         count = (len(content) - _LOG_HEADER.size) // size
         rows = np.frombuffer(content, np.uint8, count * size, _LOG_HEADER.size).reshape(-1, size)
         heads = rows[:, : _FRAME_HEADER.size].copy().view(">u4").astype(np.uint32)
-        salts, sums = self._read_header(page_size, heads)
         summed = np.hstack([rows[:, :_SUMMED], rows[:, _FRAME_HEADER.size :]])
         words = summed.view(self._order).astype(np.uint32)
-        own, stated = words @ _coefficients(words.shape[1]), heads[:, 4:]
-        differing = np.bitwise_count(heads[:, 2:4] ^ salts).sum(axis=1)
         length = words.shape[1]
+        own, stated = words @ _coefficients(length), heads[:, 4:]
+        salts, sums = self._read_header(
+            page_size,
+            heads,
+            lambda sums: bool((_continued(sums, length) + own[0] == stated[0]).all()),
+        )
+        differing = np.bitwise_count(heads[:, 2:4] ^ salts).sum(axis=1)
         end = _end_of_log(own, stated, differing, length)
         for at in range(end):
             computed = _continued(sums, length) + own[at]
@@ -116,25 +122,29 @@ class WriteAheadLog:
             self.corrected += wrong_bits if is_good else 0
             self._frames.append(_Frame(row.astype(self._order).tobytes(), is_good))
 
-    def _read_header(self, page_size: int, heads: Words) -> tuple[Words, Words]:
-        """Salts and checksums that the log starts with; a header that is damaged is made anew."""
+    def _read_header(
+        self, page_size: int, heads: Words, fits: Callable[[Words], bool]
+    ) -> tuple[Words, Words]:
+        """Salts and checksums that the log starts with; a header that is damaged is made anew.
+
+        fits: whether the checksums of the first frame continue these.
+        """
         numbers = np.frombuffer(self._header, ">u4").astype(np.uint32)
         words = np.frombuffer(self._header[:24], self._order).astype(np.uint32)
         sums = words @ _coefficients(6)
         wrong = np.bitwise_count(sums ^ numbers[6:]).sum()
         if wrong or numbers[2] != page_size:
-            salts = _most_frequent(heads[:, 2:4])
-            fixed = _LOG_HEADER.pack(
-                _MAGIC | (self._order == ">u4"), _VERSION, page_size, int(numbers[3]), *salts, 0, 0
-            )
+            before = _MAGIC | (self._order == ">u4"), _VERSION, page_size
+            salts, count = _most_frequent(heads[:, 2:4]), int(numbers[3])
+            # All is known but the count of checkpoints: its own bits may be the ones that flipped.
+            for guess in (count, *(count ^ 1 << bit for bit in range(32)), count):
+                self._header = _LOG_HEADER.pack(*before, guess, *salts, 0, 0)
+                words = np.frombuffer(self._header[:24], self._order).astype(np.uint32)
+                sums = words @ _coefficients(6)
+                if fits(sums):
+                    break
             self.corrected += 1
-            sums = np.frombuffer(fixed[:24], self._order).astype(np.uint32) @ _coefficients(6)
-            self._header = fixed
         return np.frombuffer(self._header, ">u4")[4:6].astype(np.uint32), sums
-
-    @property
-    def _order(self) -> str:
-        return ">u4" if self._header[:4] == struct.pack(">I", _MAGIC | 1) else "<u4"
 
     # ---- writing
 
@@ -152,6 +162,18 @@ class WriteAheadLog:
             head, page = frame.summed[:_SUMMED], frame.summed[_SUMMED:]
             pieces += [head, struct.pack(">4I", *fields[4:6], *sums.tolist()), page]
         return b"".join(pieces)
+
+
+def _word_order(header: bytes) -> str:
+    """How the words of the checksums are read: as the first word says, unless that bit flipped."""
+    says_big = header[:4] == struct.pack(">I", _MAGIC | 1)
+    for is_big in (says_big, not says_big) if len(header) == _LOG_HEADER.size else ():
+        order = ">u4" if is_big else "<u4"
+        summed = struct.pack(">I", _MAGIC | is_big) + header[4:24]
+        words = np.frombuffer(summed, order).astype(np.uint32)
+        if (words @ _coefficients(6) == np.frombuffer(header[24:], ">u4")).all():
+            return order
+    return ">u4" if says_big else "<u4"
 
 
 def _end_of_log(own: Words, stated: Words, differing: NDArray[np.integer], length: int) -> int:
