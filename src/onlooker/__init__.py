@@ -2,7 +2,7 @@
 
 from onlooker.core.diagnosis import Diagnosis
 from onlooker.core.errors import OnlookerError, ParameterWarning
-from onlooker.core.harmonic import harmonic_solution
+from onlooker.core.harmonic import harmonic_solution, poisson_solution
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.quantizer import ClosestPair, ClosestSafePair, Doubling
 from onlooker.core.records import (
@@ -39,5 +39,6 @@ __all__ = [
     "Suggestion",
     "Vertices",
     "harmonic_solution",
+    "poisson_solution",
     "suggest",
 ]

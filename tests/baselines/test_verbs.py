@@ -12,6 +12,7 @@ from onlooker.baselines.graph_cuts import MaxMarginGraphCuts
 from onlooker.baselines.manifold_svm import OnlineManifoldSVM
 from onlooker.baselines.nearest import NearestNeighbour
 from onlooker.baselines.self_training import SelfTraining
+from onlooker.baselines.temporal_propagation import TemporalLabelPropagation
 from onlooker.core.errors import BadName, BadValue, BadVector, WrongVectorLength
 from onlooker.core.similarity import Cosine
 
@@ -28,6 +29,7 @@ RIVALS = {
     "strict boosting": lambda kernel: OnlineSemiBoost(kernel, X, pseudo="strict", selectors=40),
     "manifold": lambda kernel: OnlineManifoldSVM(kernel, buffer=40),
     "scaled manifold": lambda kernel: OnlineManifoldSVM(kernel, buffer=40, normalise=True),
+    "temporal propagation": lambda kernel: TemporalLabelPropagation(kernel, window=40),
     "cuts": lambda kernel: MaxMarginGraphCuts(kernel, max_vertices=40),
 }
 

@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_info
 from onlooker import ClosestPair, HeatKernel, OnlineHarmonicLearner, OnlookerError
 from onlooker.compat import sklearn as module
 from onlooker.compat.sklearn import HarmonicClassifier, OnlineHarmonicClassifier, auto_bandwidth
-from onlooker.core.harmonic import harmonic_solution
+from onlooker.core.harmonic import harmonic_solution, poisson_solution
 
 EXPECTED_FAILURES = {
     "check_classifiers_classes": (
@@ -38,6 +38,7 @@ EXPECTED_FAILURES = {
 
 CLASSIFIERS = [
     HarmonicClassifier(),
+    HarmonicClassifier(solution="poisson"),
     OnlineHarmonicClassifier(),
     OnlineHarmonicClassifier(quantizer="doubling", max_vertices=20),
 ]
@@ -485,3 +486,33 @@ def test_a_graph_that_is_none_is_refused():
             HarmonicClassifier(graph="precomputed").fit(graph, y)
     with pytest.raises(OnlookerError, match="graph must be"):
         HarmonicClassifier(graph="knn").fit(np.eye(3), y)
+
+
+# ---- Poisson learning
+
+
+def test_poisson_potentials_name_training_rows_and_are_averaged_for_new_ones():
+    """At a row without a label the potential is the weighted mean of its neighbours."""
+    X = np.random.default_rng(3).normal(size=(40, 2))
+    y = np.array([0, 1, 0, 2, *[-1] * 36])
+    model = HarmonicClassifier(bandwidth=0.5, cutoff=1e-9, solution="poisson").fit(X, y)
+    W = HeatKernel(0.5, 1e-9).weights(cdist(X, X, "sqeuclidean"))
+    potentials = poisson_solution(W, np.eye(3)[y], y >= 0)
+    assert (model.predict(X) == potentials.argmax(axis=1)).all()
+    new = np.array([[0.3, -0.2]])
+    w = HeatKernel(0.5, 1e-9).weights(cdist(new, X, "sqeuclidean"))
+    shares = (w @ potentials).clip(0, None)
+    np.testing.assert_allclose(model.predict_proba(new), shares / shares.sum(), atol=1e-9)
+    given = HarmonicClassifier(graph="precomputed", solution="poisson").fit(W, y)
+    np.testing.assert_allclose(given.predict_proba(w), shares / shares.sum(), atol=1e-9)
+
+
+def test_poisson_knows_nobody_too():
+    model = HarmonicClassifier(bandwidth=0.3, solution="poisson").fit(ROWS, SPARSELY)
+    assert model.predict([[99.0]]).tolist() == ["-1"]
+    assert model.predict(ROWS).tolist() == ["ana", "ben", "ana", "ana", "ben", "ana"]
+
+
+def test_an_unknown_solution_is_refused():
+    with pytest.raises(OnlookerError, match="'harmonic' or 'poisson', got 'laplace'"):
+        HarmonicClassifier(solution="laplace").fit(ROWS, SPARSELY)

@@ -39,7 +39,7 @@ except ModuleNotFoundError as error:
 
 from onlooker.core.checks import Floats, Rows, as_number, as_rows
 from onlooker.core.errors import BadValue
-from onlooker.core.harmonic import harmonic_solution
+from onlooker.core.harmonic import harmonic_solution, poisson_solution
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.quantizer import Quantizer
 from onlooker.core.similarity import HeatKernel
@@ -140,12 +140,22 @@ class HarmonicClassifier(_Harmonic):
     >>> model.fit(chain, ["ana", None, None, None, "ben"]).probabilities_[1]
     array([0.75, 0.25])
 
+    `solution="poisson"` solves Poisson learning in its place, which is made for very few labels
+    (`onlooker.core.harmonic.poisson_solution`). It has no sink and gives no probabilities:
+    `potentials_` has its solution, which is averaged over the neighbours of a new row as above, and
+    `predict_proba` the positive ones among the potentials of a row, as shares of their sum.
+
+    >>> model = HarmonicClassifier(bandwidth=0.5, solution="poisson").fit(X, y)
+    >>> model.predict([[1.2], [4.4], [99.0]])
+    array(['ana', 'ben', '-1'], dtype='<U3')
+
     bandwidth: sigma, or "auto": from the distances to the tenth neighbours, see `auto_bandwidth`
     cutoff: epsilon; rows less similar than this are not connected
     sink: gamma_g; None means 10 * cutoff, as in the paper
     min_score: a class needs a probability above this
     outlier_label: what predict answers for nobody
     graph: "rows" if X has features, "precomputed" if X has similarities
+    solution: "harmonic", or "poisson"
 
     Distances are Euclidean; for cosine put `sklearn.preprocessing.Normalizer` in front.
     """
@@ -159,6 +169,7 @@ class HarmonicClassifier(_Harmonic):
         min_score: float = 0.0,
         outlier_label: object = -1,
         graph: str = "rows",
+        solution: str = "harmonic",
     ) -> None:
         self.bandwidth = bandwidth
         self.cutoff = cutoff
@@ -166,6 +177,7 @@ class HarmonicClassifier(_Harmonic):
         self.min_score = min_score
         self.outlier_label = outlier_label
         self.graph = graph
+        self.solution = solution
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -176,6 +188,8 @@ class HarmonicClassifier(_Harmonic):
         """Solve for every row; those marked -1 have no label."""
         if self.graph not in ("rows", "precomputed"):
             raise BadValue(f"graph must be 'rows' or 'precomputed', got {self.graph!r}")
+        if self.solution not in ("harmonic", "poisson"):
+            raise BadValue(f"solution must be 'harmonic' or 'poisson', got {self.solution!r}")
         given = self.graph == "precomputed"
         sparse = ["csr", "csc", "coo"] if given else False
         table, target = validate_data(self, X, mark_missing(y), dtype=FLOATS, accept_sparse=sparse)
@@ -189,9 +203,8 @@ class HarmonicClassifier(_Harmonic):
         if given:
             columns = np.zeros((table.shape[0], len(classes)))
             columns[np.flatnonzero(labeled), members] = 1.0
-            self.classes_, self.sink_ = classes, sink
-            self.probabilities_: Floats = harmonic_solution(table, columns, labeled, sink=sink)
-            return self
+            self.classes_ = classes
+            return self._solve(table, columns, labeled, sink, None)
         rows = as_rows(table)
         kernel = self._kernel(rows)
         places, place, multiplicity = np.unique(
@@ -200,14 +213,29 @@ class HarmonicClassifier(_Harmonic):
         votes = np.zeros((len(places), len(classes)))
         np.add.at(votes, (place.ravel()[labeled], members), 1.0)
         total = votes.sum(axis=1, keepdims=True)
-        self.classes_, self.kernel_, self.sink_ = classes, kernel, sink
+        self.classes_, self.kernel_ = classes, kernel
         self.places_, self.multiplicities_ = places, multiplicity
+        shares = votes / np.where(total, total, 1.0)
+        return self._solve(_graph(kernel, places), shares, total[:, 0] > 0, sink, multiplicity)
+
+    def _solve(
+        self,
+        weights: Any,
+        labels: Floats,
+        labeled: NDArray[np.bool_],
+        sink: float,
+        multiplicity: NDArray[Any] | None,
+    ) -> Self:
+        if self.solution == "poisson":
+            self.sink_ = 0.0
+            self.potentials_: Floats = poisson_solution(
+                weights, labels, labeled, multiplicity=multiplicity
+            )
+            self.probabilities_: Floats = positive_shares(self.potentials_)
+            return self
+        self.sink_ = sink
         self.probabilities_ = harmonic_solution(
-            _graph(kernel, places),
-            votes / np.where(total, total, 1.0),
-            total[:, 0] > 0,
-            sink=sink,
-            multiplicity=multiplicity,
+            weights, labels, labeled, sink=sink, multiplicity=multiplicity
         )
         return self
 
@@ -218,20 +246,28 @@ class HarmonicClassifier(_Harmonic):
             formats = ["csr", "csc", "coo"]
             links = validate_data(self, X, dtype=FLOATS, reset=False, accept_sparse=formats)
             leaving = np.asarray(links.sum(axis=1)).reshape(-1, 1) + self.sink_
-            reached = np.asarray(links @ self.probabilities_)
-            return np.asarray(reached / np.where(leaving, leaving, 1.0))
+            reached = np.asarray(links @ self._values)
+            return self._answers(np.asarray(reached / np.where(leaving, leaving, 1.0)))
         rows = as_rows(validate_data(self, X, dtype=FLOATS, reset=False))
         batches = gen_batches(len(rows), BATCH)
-        return np.concatenate([self._walk_from(rows[batch]) for batch in batches])
+        return self._answers(np.concatenate([self._walk_from(rows[batch]) for batch in batches]))
+
+    @property
+    def _values(self) -> Floats:
+        """What is averaged over the neighbours of a new row."""
+        return self.potentials_ if self.solution == "poisson" else self.probabilities_
+
+    def _answers(self, values: Floats) -> Floats:
+        return positive_shares(values) if self.solution == "poisson" else values
 
     def _walk_from(self, rows: Rows) -> Floats:
         squared = cdist(rows, self.places_, "sqeuclidean")
         weights = self.kernel_.weights(squared) * self.multiplicities_
         leaving = weights.sum(axis=1, keepdims=True) + self.sink_
-        walked = weights @ self.probabilities_ / np.where(leaving, leaving, 1.0)
+        walked = weights @ self._values / np.where(leaving, leaving, 1.0)
         nearest = squared.argmin(axis=1)
         known = squared[np.arange(len(rows)), nearest] == 0
-        return np.where(known[:, None], self.probabilities_[nearest], walked)
+        return np.where(known[:, None], self._values[nearest], walked)
 
 
 class OnlineHarmonicClassifier(_Harmonic):
@@ -376,6 +412,18 @@ def auto_bandwidth(rows: Rows) -> float:
     distances = (cdist(place[None], places)[0] for place in sampled)
     # Index 0 is the row itself.
     return float(np.median([np.partition(d, nearest)[nearest] for d in distances])) / SIGMAS
+
+
+def positive_shares(potentials: Floats) -> Floats:
+    """The positive numbers of each row as shares of their sum; none where no number is positive.
+
+    >>> positive_shares(np.array([[3.0, 1.0, -4.0], [0.0, 0.0, 0.0]]))
+    array([[0.75, 0.25, 0.  ],
+           [0.  , 0.  , 0.  ]])
+    """
+    positive = potentials.clip(0, None)
+    total = positive.sum(axis=1, keepdims=True)
+    return np.asarray(positive / np.where(total, total, 1.0))
 
 
 def mark_missing(y: ArrayLike) -> ArrayLike:

@@ -30,7 +30,7 @@ from scipy.sparse.linalg import splu
 
 from onlooker.core.errors import BadValue
 
-__all__ = ["eliminate", "harmonic_solution", "laplacian"]
+__all__ = ["eliminate", "harmonic_solution", "laplacian", "poisson_solution"]
 
 Floats = NDArray[np.float64]
 Weights = Any
@@ -127,10 +127,7 @@ def harmonic_solution(
     gamma = _at_least_zero("the sink", sink)
     if gamma.shape:
         raise BadValue(f"the sink must be one number, got {sink!r}; multiplicity scales it")
-    v = np.ones(n) if multiplicity is None else _at_least_zero("a multiplicity", multiplicity)
-    _one_each("multiplicity", v, n)
-    if not v.all():
-        raise BadValue("a multiplicity must be above zero, got 0; leave out that vertex instead")
+    v = _checked_multiplicity(multiplicity, n)
 
     scores = np.where(labeled[:, None], given, 0.0)
     free = np.flatnonzero(~labeled)
@@ -143,6 +140,72 @@ def harmonic_solution(
     walks = absorbed(W_uu, ends, label_leaks, gamma * v[free])
     scores[free] = np.subtract(*np.hsplit(walks, 2))
     return scores.reshape(np.shape(labels))
+
+
+def poisson_solution(
+    weights: Weights,
+    labels: ArrayLike,
+    is_labeled: ArrayLike,
+    *,
+    multiplicity: ArrayLike | None = None,
+) -> Floats:
+    """Potentials of Poisson learning, in the shape of the labels: the largest names a vertex.
+
+    A relative of the harmonic solution for very few labels (Calder, Cook, Thorpe and Slepcev,
+    *Poisson Learning: Graph Based Semi-Supervised Learning At Very Low Label Rates*, 2020). With
+    few labels nearly all walks are long, harmonic scores are nearly the same everywhere but in
+    spikes at the labels, and one name may win everywhere. Here labels are no ends of walks but
+    sources and sinks of a flow (equation 2.3 there):
+
+        L u = sum_j (y_j - ybar) delta_j        with  sum_i d_i u_i = 0,
+
+    ybar the mean of all labels y_j and d_i the sum of row i of W. Labels are not fixed: a labeled
+    vertex may come out with another name. On a chain with a label at each end the flow is even:
+
+    >>> chain = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
+    >>> ends = np.array([True, False, True])
+    >>> poisson_solution(chain, [[1, 0], [0, 0], [0, 1]], ends)
+    array([[ 0.5, -0.5],
+           [ 0. ,  0. ],
+           [-0.5,  0.5]])
+
+    A vertex of multiplicity v_i stands for v_i equal examples: W becomes V W V, and if it has a
+    label, it is v_i labels. The equation needs a connected graph. Each component is solved by
+    itself, with the mean of its own labels. Where these are all equal there is no flow, and every
+    vertex has that label; where there is none, potentials are 0.
+
+    >>> pairs = np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]])
+    >>> poisson_solution(pairs, [[1, 0], [0, 0], [0, 0], [0, 0]], np.arange(4) < 1)
+    array([[1., 0.],
+           [1., 0.],
+           [0., 0.],
+           [0., 0.]])
+    """
+    W = _checked_weights(weights)
+    labeled = _checked_mask(is_labeled, W.shape[0])
+    given = _checked_labels(labels, labeled)
+    v = _checked_multiplicity(multiplicity, W.shape[0])
+    V = scipy.sparse.diags_array(v).tocsr()
+    W_hat = V @ W @ V
+    degrees = np.asarray(W_hat.sum(axis=1), dtype=float)  # with the diagonal: copies are linked
+    W_hat = _without_diagonal(W_hat)
+    potentials = np.zeros_like(given)
+    for part in _components(W_hat, labeled):
+        own = part[labeled[part]]
+        if (given[own] == given[own[0]]).all():
+            potentials[part] = given[own[0]]
+            continue
+        sources = np.where(labeled[:, None], given - np.average(given[own], 0, v[own]), 0.0)
+        # L is singular: one vertex is held at 0, and afterwards all are shifted.
+        held = part[degrees[part].argmax()]
+        free = part[part != held]
+        flows = v[free, None] * sources[free]
+        leaks = np.asarray(W_hat[free][:, [held]].sum(axis=1), dtype=float)
+        both = np.hstack([flows.clip(0, None), (-flows).clip(0, None)])
+        solved = absorbed(W_hat[free][:, free], both, leaks, np.zeros(len(free)))
+        potentials[free] = np.subtract(*np.hsplit(solved, 2))
+        potentials[part] -= np.average(potentials[part], 0, degrees[part])
+    return potentials.reshape(np.shape(labels))
 
 
 def absorbed(weights: Weights, ends: Floats, label_leaks: Floats, sink_leaks: Floats) -> Floats:
@@ -367,6 +430,14 @@ def _checked_weights(weights: Weights) -> Weights:
             "take (W + W.T) / 2, or look for the mistake"
         )
     return (W + W.T) / 2
+
+
+def _checked_multiplicity(multiplicity: ArrayLike | None, n: int) -> Floats:
+    v = np.ones(n) if multiplicity is None else _at_least_zero("a multiplicity", multiplicity)
+    _one_each("multiplicity", v, n)
+    if not v.all():
+        raise BadValue("a multiplicity must be above zero, got 0; leave out that vertex instead")
+    return v
 
 
 def _checked_mask(is_labeled: ArrayLike, n: int) -> NDArray[np.bool_]:
