@@ -6,7 +6,7 @@ import scipy.sparse
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from onlooker.core import harmonic
+from onlooker.core import harmonic, multilevel
 from onlooker.core.errors import BadValue
 from onlooker.core.harmonic import eliminate, harmonic_solution, laplacian
 from oracle import SOLVERS, walk_gth, walk_mpmath
@@ -363,7 +363,26 @@ def test_conjugate_gradients_give_what_a_factorisation_gives(seed, n, sink):
         patch.setattr(harmonic, "LARGE", 3)
         patch.setattr(harmonic, "MANY_LINKS", 0)
         found = harmonic_solution(W, labels, labeled, sink=sink)
-    np.testing.assert_allclose(found, expected, atol=1e-7)
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("weight", [lambda rng, n: np.ones(n), lambda rng, n: rng.random(n) ** 9])
+def test_aggregates_spare_steps(monkeypatch, weight):
+    """A grid with one label: equal weights, and weights of all sizes."""
+    side, rng = 60, np.random.default_rng(0)
+    n = side**2
+    number = np.arange(n).reshape(side, side)
+    ends = np.hstack([[number[:, :-1].ravel(), number[:, 1:].ravel()],
+                      [number[:-1].ravel(), number[1:].ravel()]])  # fmt: skip
+    W = scipy.sparse.coo_array((weight(rng, ends.shape[1]), ends), shape=(n, n)).tocsr()
+    W = W + W.T
+    leaks, start = np.full(n, 1e-7), np.zeros((n, 1))
+    leaks[0] = start[0] = 1.0
+    monkeypatch.setattr(multilevel, "MOST_STEPS", 150)
+    assert abs(multilevel.solve(W, leaks, leaks[:, None]) - 1).max() < 1e-7
+    monkeypatch.setattr(multilevel, "_levels", lambda W, leaks: ([], np.arange(n)))
+    with pytest.raises(BadValue, match="150 steps"):
+        multilevel.solve(W, leaks, start)
 
 
 def test_walks_that_hardly_ever_end_are_refused_where_they_cannot_be_solved(monkeypatch):
@@ -373,6 +392,6 @@ def test_walks_that_hardly_ever_end_are_refused_where_they_cannot_be_solved(monk
     monkeypatch.setattr(harmonic, "LARGE", 3)
     monkeypatch.setattr(harmonic, "MANY_LINKS", 0)
     np.testing.assert_allclose(harmonic_solution(chain, 1.0 * first, first, sink=0.0), 1.0)
-    monkeypatch.setattr(harmonic, "MOST_STEPS", 20)
+    monkeypatch.setattr(multilevel, "MOST_STEPS", 5)
     with pytest.raises(BadValue, match="larger sink"):
         harmonic_solution(chain, 1.0 * first, first, sink=0.0)

@@ -15,7 +15,6 @@ import stat
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -30,7 +29,7 @@ Writer: TypeAlias = Callable[[BinaryIO], object]
 TEMPORARY_FILES = ".onlooker-*.tmp"
 """Pattern of the names that unfinished files have."""
 _MOST_TOML = 1 << 20
-_DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){64}""")
+_DEEP_KEY = r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){64}"""
 """tomllib takes time and memory by the square of the length of a dotted key."""
 OWNER_ONLY = stat.S_IRUSR | stat.S_IWUSR
 
@@ -43,10 +42,12 @@ def read_toml(path: PathLike) -> dict[str, Any]:
     ...     read_toml(Path(folder, "a.toml"))
     {'port': 8123}
     """
+    import tomllib  # here: it compiles patterns when it is imported, and few programs need it
+
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read(_MOST_TOML + 1)
-        if len(text) > _MOST_TOML or _DEEP_KEY.search(text):
+        if len(text) > _MOST_TOML or re.search(_DEEP_KEY, text):
             raise ValueError(f"it has more than {_MOST_TOML} characters, or a key of 64 parts")
         return tomllib.loads(text)
     except OSError as error:

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
+from onlooker.core import multilevel
 from onlooker.core.errors import BadValue
 
 __all__ = ["eliminate", "harmonic_solution", "laplacian", "poisson_solution"]
@@ -43,17 +44,11 @@ LOST_MASS = 1e-10
 """A solution is trusted if no vertex has lost more of its walks than this."""
 
 LARGE = 20_000
-"""A sparse component with more vertices is solved by conjugate gradients: its factors would be too
-large, and grow faster than the graph."""
+"""A sparse component with more vertices is solved by conjugate gradients (`multilevel`): factors
+would be too large, and grow faster than the graph."""
 
 MANY_LINKS = 6
 """If it has more links a vertex: what is nearly a chain has small factors, and takes many steps."""
-
-RESIDUAL = 1e-10
-"""Conjugate gradients end when no residual is above this share of its right-hand side."""
-
-MOST_STEPS = 20_000
-"""Conjugate gradients give up after this many."""
 
 BLOCK = 64
 """Vertices that `eliminate` takes out of the graph together."""
@@ -116,7 +111,7 @@ def harmonic_solution(
     Dense weights cost a Cholesky factorisation per connected component of unlabeled vertices,
     sparse ones a sparse LU factorisation, which is the way to go for large graphs with few edges.
     A sparse component of more than 20,000 vertices with six links or more each is solved by
-    conjugate gradients instead, for all names at once, to about 1e-7.
+    conjugate gradients instead, for all names at once, to about 1e-8.
     Scores are right to about 1e-10 however small the sink is. A component whose factorisation
     cannot promise that is eliminated densely: n^3 operations and n^2 numbers for n vertices.
     """
@@ -294,9 +289,11 @@ def _absorption(W: Weights, leaks: Floats, ends: Floats) -> Floats:
     the mass, is solved together with the others. Rounding acts as a false leak, which takes nearly
     the same share of every column: dividing by the mass gives it back.
     """
+    columns = np.column_stack([ends, leaks])
     if _is_sparse(W) and len(leaks) > LARGE and W.nnz > MANY_LINKS * len(leaks):
-        return _iterated(W, leaks, ends)
-    solved = _factorised(W, leaks, np.column_stack([ends, leaks]))
+        iterated = multilevel.solve(W, leaks, columns)
+        return np.asarray(iterated[:, :-1] / iterated[:, -1:])
+    solved = _factorised(W, leaks, columns)
     if solved is None or not (abs(solved[:, -1] - 1) <= LOST_MASS).all():
         return eliminate(W.toarray() if _is_sparse(W) else W, leaks, ends)
     return np.asarray(solved[:, :-1] / solved[:, -1:])
@@ -323,43 +320,6 @@ def _factorised(W: Weights, leaks: Floats, ends: Floats) -> Floats | None:
             break
         solved += S @ lu.solve(S @ _residual(W, leaks, ends, solved))
     return np.asarray(solved)
-
-
-def _iterated(W: Weights, leaks: Floats, ends: Floats) -> Floats:
-    """Conjugate gradients on the system scaled to a unit diagonal, all columns in step.
-
-    The mass is solved along, as in `_absorption`: it would be 1, and what is missing to it is
-    missing to every column in nearly the same share.
-    """
-    scale = 1 / np.sqrt(W.sum(axis=1) + leaks)
-    S = scipy.sparse.diags_array(scale)
-    A = (scipy.sparse.eye_array(len(leaks)) - S @ W @ S).tocsr()
-    present = ends.any(axis=0)
-    residual = scale[:, None] * np.column_stack([ends[:, present], leaks])
-    solved, direction = np.zeros_like(residual), residual.copy()
-    norms = np.einsum("ij,ij->j", residual, residual)
-    limits = RESIDUAL**2 * norms
-    for _ in range(MOST_STEPS):
-        if (norms <= limits).all():
-            break
-        active = norms > limits
-        image = A @ direction
-        step = np.where(
-            active, norms / np.where(active, np.einsum("ij,ij->j", direction, image), 1), 0
-        )
-        solved += step * direction
-        residual -= step * image
-        before, norms = norms, np.where(active, np.einsum("ij,ij->j", residual, residual), norms)
-        direction *= np.where(active, norms / np.where(active, before, 1), 0)
-        direction += residual
-    else:
-        raise BadValue(
-            f"a part of {len(leaks)} vertices was not solved in {MOST_STEPS} steps: walks there "
-            "hardly ever end; give a larger sink, or more labels"
-        )
-    walks = np.zeros_like(ends)
-    walks[:, present] = solved[:, :-1] / solved[:, -1:]
-    return walks
 
 
 def _residual(W: Weights, leaks: Floats, ends: Floats, solved: Floats) -> Floats:
