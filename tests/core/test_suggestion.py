@@ -137,7 +137,7 @@ def test_the_reasons_and_the_chart_name_the_reach():
 def test_the_line_of_the_chart_that_is_marked_has_the_reach():
     X, members = blobs()
     found = suggest(X, few_labels(members))
-    (marked,) = (line for line in found.chart().splitlines() if "chosen" in line)
+    (marked,) = (row for row in found.chart().splitlines() if "chosen" in row)
     nearest = found.reaches[abs(np.log(found.reaches / found.kernel.reach)).argmin()]
     assert float(marked.split()[0]) == pytest.approx(nearest, rel=0.01)
     assert nearest == pytest.approx(found.kernel.reach, rel=0.3)
@@ -281,8 +281,8 @@ def test_a_learner_warns_once_and_counts_in_numbers_only():
 
 def test_answers_are_looked_at_ever_more_seldom_and_the_newest_distances_kept():
     counts = StreamCounts()
-    looked = [number for number in range(1, 1001) if counts.count(None, float(number))]
-    assert looked == [FIRST_CHECK, 2 * FIRST_CHECK, 4 * FIRST_CHECK, 8 * FIRST_CHECK]
+    checks = [number for number in range(1, 1001) if counts.count(None, float(number))]
+    assert checks == [FIRST_CHECK, 2 * FIRST_CHECK, 4 * FIRST_CHECK, 8 * FIRST_CHECK]
     assert counts.distances == [float(number) for number in range(1001 - MEASURED, 1001)]
 
 
