@@ -7,7 +7,7 @@ import pytest
 
 from helpers.homes import crash, opened, png
 from onlooker import HeatKernel, OnlineHarmonicLearner
-from onlooker.home.alarms import ESTABLISHED, FAR, RUN, Alarm, AlarmWatch
+from onlooker.home.alarms import DRIFTED, ESTABLISHED, FAR, LESS_FAR, RUN, Alarm, AlarmWatch
 from onlooker.home.events import digest
 
 LENGTHS = (1, 6, 30, 100)
@@ -151,6 +151,47 @@ def test_a_slow_morph_is_a_drift_before_it_is_complete(home):
     see(home, morph(rng, 200)[:150])
     (alarm,) = alarms(home)
     assert alarm.kind == "drift"
+
+
+def turned(angle):
+    """The victim's face, so far on the way to another one."""
+    return np.cos(angle) * VICTIM + np.sin(angle) * OTHER
+
+
+def test_visits_that_come_ever_farther_away_are_no_drift(home):
+    """As far as a morph leads, and as steadily, but with a jump between two visits."""
+    rng = np.random.default_rng(12)
+    settle(home, rng)
+    for angles in (np.linspace(0.0, 0.35, 32), np.linspace(0.85, 1.1, 48)):
+        for angle in angles:
+            see(home, faces(rng, turned(angle), 1))
+    last = faces(rng, turned(1.1), 9)
+    assert away(home, last) > DRIFTED
+    assert {home.predict(x).label for x in last} == {"ana"}
+    assert alarms(home) == []
+
+
+def test_who_is_less_far_must_be_more_of_a_region(home):
+    """Between the two distances, faces that scatter raise nothing, and those that do not do."""
+    rng = np.random.default_rng(13)
+    settle(home, rng)
+    for angle in (0.4, 0.8):
+        see(home, faces(rng, turned(angle), 3))
+    scattered = faces(rng, turned(1.195), 3 * RUN, spread=0.033)
+    assert LESS_FAR < away(home, scattered) < FAR
+    see(home, scattered)
+    assert alarms(home) == []
+    see(home, faces(rng, turned(0.0), 2 * ESTABLISHED))
+    compact = faces(rng, turned(1.22), RUN, spread=0.012)
+    assert LESS_FAR < away(home, compact) < FAR
+    see(home, compact)
+    assert [alarm.kind for alarm in alarms(home)] == ["region"]
+
+
+def away(home, rows):
+    """The median distance from the labels, in reaches."""
+    gaps = [home.learner.label_distance(x, "ana") for x in rows]
+    return np.median(gaps) / home.learner.kernel.reach
 
 
 def test_two_people_who_touch(home):
