@@ -7,7 +7,7 @@ import pytest
 
 from helpers.streams import state
 from onlooker import Cosine, HeatKernel, OnlineHarmonicLearner, OnlookerError
-from onlooker.core import snapshot
+from onlooker.core import errors, snapshot
 from onlooker.core.learner import BLOCK
 
 KERNEL = HeatKernel(0.5, 1e-3)
@@ -310,3 +310,10 @@ def test_a_good_example_works_after_all_that():
         with pytest.raises(OnlookerError):
             learner.observe(x)
     assert learner.observe([1.1, 0.1]).label == "ana"
+
+
+@pytest.mark.parametrize("has", ["pyproject.toml", "src"])
+def test_a_folder_that_is_half_a_clone_is_not_offered_for_installing(tmp_path, monkeypatch, has):
+    (tmp_path / has).mkdir() if has == "src" else (tmp_path / has).touch()
+    monkeypatch.setattr(errors, "_SOURCE", tmp_path)
+    assert errors.install_command("web") == 'pip install "onlooker[web]"'

@@ -15,6 +15,7 @@ from onlooker import (
     OnlineHarmonicLearner,
 )
 from onlooker.core.errors import Incompatible, LabelConflict, NotFound, OnlookerError
+from onlooker.core.union import _order
 
 KERNEL = HeatKernel(0.5, 1e-3)
 
@@ -276,3 +277,10 @@ def test_dropping_the_last_label_of_a_name_drops_the_name():
     assert learner.names == ("ben",)
     assert learner.predict([0.0]).label is None
     assert learner.changes().dropped == (0,)
+
+
+def test_the_order_of_vectors_in_a_merge_tells_all_numbers_apart_but_the_two_zeros():
+    """However small they are, so that a merge does not depend on who is merged into whom."""
+    small = np.array([0.0, 1e-20, 2e-20, -1e-20, 5e-324, 1.0])
+    assert len({_order(np.array([number])) for number in small}) == len(small)
+    assert _order(np.array([-0.0])) == _order(np.array([0.0]))

@@ -370,3 +370,34 @@ def test_what_was_handed_in_can_be_changed_afterwards(stream, options, x):
     before = state(learner)
     mine += 1.0
     assert state(learner) == before
+
+
+def test_entries_say_in_order_what_changes_say_by_kind():
+    """What a home repeats without solving: merges with where to, negatives with all names."""
+    learner = OnlineHarmonicLearner(HeatKernel(0.5, 1e-3), max_vertices=2)
+    learner.teach([0.0], "ana")
+    learner.teach([5.0], "ben")
+    learner.teach([0.4], not_name="ben")
+    (entry,) = (each for each in learner.entries() if each.kind == "negatives")
+    assert entry.not_names == ("ben",)
+    merged = {}
+    for x in (0.7, 1.1, 1.5, 1.9, 2.3):
+        learner.observe([x])
+        entries, changes = learner.entries(), learner.changes()
+        found = {each.vertex: each.into for each in entries if each.kind == "merged"}
+        assert found == changes.merged
+        assert tuple(each.vertex for each in entries if each.kind == "new") == changes.new
+        merged |= found
+    assert len(merged) == 3
+    learner.teach([0.4], nobody=True)
+    (entry,) = (each for each in learner.entries() if each.kind == "negatives")
+    assert set(entry.not_names) == {"ben", None}
+
+
+def test_a_block_of_which_nobody_is_known_changes_nothing_since_the_call_before():
+    learner = OnlineHarmonicLearner(HeatKernel(0.5, 1e-3))
+    learner.teach([0.0], "ana")
+    learner.forget("ana")
+    assert learner.entries() != ()
+    assert [seen.label for seen in learner.observe_many([[0.0], [1.0]])] == [None, None]
+    assert learner.entries() == ()

@@ -10,6 +10,7 @@ import stat
 import tempfile
 import tracemalloc
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -584,3 +585,12 @@ def test_no_permission_is_told_with_the_reason(saved, monkeypatch):
     monkeypatch.setattr(tempfile, "mkstemp", failing(denied))
     with pytest.raises(SnapshotError, match="Permission denied; check the folder"):
         snapshot.write(saved, {}, {})
+
+
+def test_what_is_written_to_memory_comes_back_from_its_start():
+    memory = BytesIO()
+    snapshot.write(memory, {"names": ["ana"]}, {"centers": np.arange(6.0).reshape(2, 3)})
+    for _ in range(2):  # wherever the last reading ended
+        found = snapshot.read(memory)
+        assert found.header == {"names": ["ana"]}
+        np.testing.assert_array_equal(found.arrays["centers"], np.arange(6.0).reshape(2, 3))

@@ -117,7 +117,8 @@ def difference(folder, before):
         now = Opened.open(folder)
         try:
             after = known(now)
-            reported = bool(now.home.problems)
+            # All that the health of a service consists of (web/service.py).
+            reported = bool(now.home.problems or now.book.problems or now.home.cameras.damaged())
         finally:
             now.close()
     except OnlookerError as error:
