@@ -18,13 +18,21 @@ pytest.importorskip("sklearn")
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_moons
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_classifiers_classes, parametrize_with_checks
 from threadpoolctl import threadpool_info
 
-from onlooker import ClosestPair, HeatKernel, OnlineHarmonicLearner, OnlookerError
+from onlooker import (
+    ClosestPair,
+    ClosestSafePair,
+    Doubling,
+    HeatKernel,
+    OnlineHarmonicLearner,
+    OnlookerError,
+)
 from onlooker.compat import sklearn as module
 from onlooker.compat.sklearn import HarmonicClassifier, OnlineHarmonicClassifier, auto_bandwidth
 from onlooker.core.harmonic import harmonic_solution, poisson_solution
@@ -424,13 +432,23 @@ def test_partial_fit_takes_them_too():
 # ---- among other tools
 
 
-def test_weights_are_routed_to_the_score():
+@either
+def test_weights_are_routed_to_the_score(kind):
+    """Through a pipeline: of the rows that are scored, a third has the wrong label."""
     rows = np.repeat(ROWS, 4, axis=0) + 0.01 * np.arange(24)[:, None]
     y = (rows[:, 0] > 2).astype(int)
+    wrong = np.arange(24) % 3 == 0
+    rows, y = np.vstack([rows, rows]), np.concatenate([y, np.where(wrong, 1 - y, y)])
+    folds = [(np.arange(24), np.arange(24, 48))]
     with config_context(enable_metadata_routing=True):
-        model = OnlineHarmonicClassifier(bandwidth=0.3).set_score_request(sample_weight=True)
-        found = cross_validate(model, rows, y, cv=2, params={"sample_weight": np.ones(24)})
-    assert len(found["test_score"]) == 2
+        scored = kind(bandwidth=0.3).set_score_request(sample_weight=True)
+        model = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), scored)
+        for weight, score in ((np.ones(24), 2 / 3), (1.0 - wrong, 1.0), (1.0 * wrong, 0.0)):
+            params = {"sample_weight": np.concatenate([np.ones(24), weight])}
+            found = cross_validate(model, rows, y, cv=folds, params=params)
+            assert found["test_score"] == pytest.approx([score])
+        with pytest.raises(UnsetMetadataPassedError, match="score"):
+            cross_validate(kind(bandwidth=0.3), rows, y, cv=folds, params=params)
 
 
 def test_one_thread_while_it_learns_and_as_many_as_before_afterwards(monkeypatch):
@@ -449,6 +467,53 @@ def test_one_thread_while_it_learns_and_as_many_as_before_afterwards(monkeypatch
     model.predict(np.repeat(ROWS, 50, axis=0))
     assert len(entered) == 2
     assert [pool["num_threads"] for pool in threadpool_info()] == before
+
+
+def as_skops_stores_it(model):
+    """What skops loads of what it wrote, and the types in it that it does not know."""
+    io = pytest.importorskip("skops.io", reason="skops is not installed")
+    data = io.dumps(model)
+    return io.loads(data, trusted=module.TRUSTED), io.get_untrusted_types(data=data)
+
+
+class Unknown(Doubling):
+    """A quantizer of somebody else."""
+
+
+STORED = [
+    HarmonicClassifier(bandwidth=0.3),
+    HarmonicClassifier(graph="precomputed"),
+    *(OnlineHarmonicClassifier(bandwidth=0.3, quantizer=each)
+      for each in ("doubling", ClosestPair(), ClosestSafePair(), Doubling())),
+    make_pipeline(StandardScaler(), OnlineHarmonicClassifier(bandwidth=0.3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("y", [SPARSELY, [7, 3, -1, -1, -1, -1], [True, False, -1, -1, -1, -1]])
+@pytest.mark.parametrize("model", STORED, ids=repr)
+def test_skops_stores_a_classifier_without_pickle(model, y):
+    rows = np.exp(-((ROWS - ROWS.T) ** 2)) if model.__sklearn_tags__().input_tags.pairwise else ROWS
+    model = clone(model).fit(rows, y)
+    twin, untrusted = as_skops_stores_it(model)
+    assert set(untrusted) <= set(module.TRUSTED)
+    np.testing.assert_array_equal(twin.predict_proba(rows), model.predict_proba(rows))
+    np.testing.assert_array_equal(twin.predict(rows), model.predict(rows))
+
+
+def test_a_classifier_from_skops_goes_on_learning():
+    model = OnlineHarmonicClassifier(bandwidth=0.3).partial_fit(ROWS[:3], SPARSELY[:3])
+    twin, _ = as_skops_stores_it(model)
+    for each in (model, twin):
+        each.partial_fit(ROWS[3:]).partial_fit([[99.0]], ["cyd"])
+    assert twin.classes_.tolist() == ["ana", "ben", "cyd"]
+    np.testing.assert_array_equal(twin.predict_proba(ROWS), model.predict_proba(ROWS))
+
+
+def test_skops_refuses_a_type_that_is_not_in_the_list():
+    io = pytest.importorskip("skops.io", reason="skops is not installed")
+    data = io.dumps(OnlineHarmonicClassifier(bandwidth=0.3, quantizer=Unknown()))
+    with pytest.raises(io.exceptions.UntrustedTypesFoundException, match="Unknown"):
+        io.loads(data, trusted=module.TRUSTED)
 
 
 @pytest.mark.parametrize("library", ["sklearn", "river"])

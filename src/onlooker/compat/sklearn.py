@@ -2,7 +2,7 @@
 
 The conventions are scikit-learn's: `-1` marks a row without a label (None, NaN and pandas' NA do so
 too, so that names may be strings), columns of `predict_proba`
-follow `classes_`, and parameters are checked when fitting. There are three of our own.
+follow `classes_`, and parameters are checked when fitting. There are four of our own.
 
 *Nobody.* Where no walk reaches a label, or none with a share above `min_score`, `predict` answers
 `outlier_label`: `-1` by default, the mark of a row without a label. In an array of
@@ -14,11 +14,14 @@ row sums to 1 minus what ended in the sink, and to 0 for nobody; it is not norma
 that would make the weakest connection look certain. Metrics that need rows that sum to 1
 (log loss, multi-class ROC) need `p / p.sum(axis=1, keepdims=True)` of the rows that are known.
 
+*Files.* `skops.io.dump` and `load` work without pickle; `TRUSTED` are the types to trust.
+
 *Scores.* `score` is the accuracy over the rows that have a label; a search over parameters would
 otherwise be rewarded for answering nobody.
 """
 
 from abc import ABC, abstractmethod
+from io import BytesIO
 from typing import Any, Self
 
 import numpy as np
@@ -68,6 +71,21 @@ SAMPLED = 500
 ONE_THREAD: dict[str, Any] = {"limits": 1, "user_api": "blas"}
 """For the online learner, whose products are small: threads would wait for each other. Set once for
 a call, because setting it takes as long as three steps."""
+
+TRUSTED = tuple(
+    f"onlooker.{name}"
+    for name in (
+        "compat.sklearn.HarmonicClassifier",
+        "compat.sklearn.OnlineHarmonicClassifier",
+        "core.quantizer.ClosestPair",
+        "core.quantizer.ClosestSafePair",
+        "core.quantizer.Doubling",
+        "core.similarity.Euclidean",
+        "core.similarity.HeatKernel",
+    )
+)
+"""Types of ours in what `skops.io.dump` writes, for `skops.io.load(file, trusted=TRUSTED)`; none of
+them runs code of the file."""
 
 
 class _Harmonic(ClassifierMixin, BaseEstimator, ABC):
@@ -343,6 +361,24 @@ class OnlineHarmonicClassifier(_Harmonic):
             for row, x in enumerate(rows):
                 probabilities[row, columns] = list(self.learner_.predict(x).scores.values())
         return probabilities
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What pickle, copies and skops store: the learner as its own snapshot, without code."""
+        state: dict[str, Any] = super().__getstate__()
+        if "learner_" not in state:
+            return state
+        file = BytesIO()
+        self.learner_.save(file)
+        return {**state, "learner_": file.getvalue(), "_names": self._names.labels}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "learner_" in state:
+            given = None if isinstance(self.quantizer, str) else self.quantizer
+            self.learner_ = OnlineHarmonicLearner.load(BytesIO(state["learner_"]), quantizer=given)
+            self._names = LabelNames[Any]()
+            for label in state["_names"]:
+                self._names.name(label)
 
     def _learn(
         self, table: Rows, target: Labels, classes: ArrayLike | None, *, fresh: bool
