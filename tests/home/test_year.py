@@ -48,7 +48,7 @@ class Household:
         self.book = StrangerBook(self.home, clock=self.clock)
         self.seen = self.named = 0
         for who in range(PEOPLE):
-            for vector in self.cast.faces(who, 0.5, 4, self.rng):
+            for vector in self.cast.visit(who, 0.5, 4, self.rng).vectors:
                 self.home.teach(vector, f"person {who}", picture=self.picture())
 
     def picture(self):
@@ -95,7 +95,7 @@ class Household:
             who = int(self.rng.integers(PEOPLE))
             # Nobody changes for ever: over a year, there and back.
             self.visit(
-                self.cast.faces(who, 70 + 70 * np.sin(moment / 58), VISIT, self.rng),
+                self.cast.visit(who, 70 + 70 * np.sin(moment / 58), VISIT, self.rng).vectors,
                 f"person {who}",
             )
             return
