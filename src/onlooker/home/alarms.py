@@ -55,7 +55,7 @@ PARTS, JUMP = 8, 0.35
 """Of a window, and the share of the whole way that lies between two of them, at most."""
 TOUCH = 0.1
 """Share of the best score that another name must have for the two to touch."""
-TOUCHES = 3
+TOUCHES = 5
 """Of the last RUN faces."""
 AT_CAMERA = 32
 """Newest faces of a name at one camera that are compared with those at the others."""
