@@ -1,8 +1,10 @@
 """The experiment on healing: a takeover happens, clicks take it back, and the table says so."""
 
 from dataclasses import asdict, replace
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from helpers import shades
 from helpers.shades import one_by_one, shade_finder, write_shades
@@ -82,4 +84,7 @@ def test_a_stranger_who_was_named_is_not_named_again_after_one_not_name(alike):
 
 def test_where_no_stranger_is_named_nobody_objects(setup):
     assert [row for job in objection_jobs(setup) for row in object_once(job)] == []
-    assert "nothing to say" in objection_table([]).caption
+    nothing, shown = objection_table([]), Console(file=StringIO())
+    nothing.show(shown)  # a table without rows is its caption
+    assert "nothing to say" in nothing.caption
+    assert "nothing to say" in shown.file.getvalue().replace("\n", " ")

@@ -201,7 +201,7 @@ class ObjectionRow:
     taught: int
     """Faces of the stranger that were said not to be this person, by the one objection."""
     later: int
-    """Frames of the stranger afterwards."""
+    """Frames of the stranger afterwards, with a face that could be named."""
     named_without: int
     """Of them with any name, had nobody objected."""
     named_so: int
@@ -209,7 +209,7 @@ class ObjectionRow:
     named_others: int
     """Of them with other names."""
     known: int
-    """Frames of the named person afterwards."""
+    """Frames of the named person afterwards, with such a face and no label."""
     right_without: int
     right: int
 
@@ -249,7 +249,11 @@ def object_once(job: ObjectionJob) -> list[ObjectionRow]:
     found, objections = _with_objections(trial, steps, job.labeled)
     rows = []
     for stranger, (at, said, taught) in objections.items():
-        after = range(at + 1, len(steps))
+        after = [
+            place
+            for place in range(at + 1, len(steps))
+            if steps[place].faces and steps[place].faces[0] is not None and not steps[place].labeled
+        ]
         theirs = [place for place in after if steps[place].person == stranger]
         own = [place for place in after if steps[place].person == said]
         if not theirs:

@@ -46,7 +46,7 @@ class DataTable:
             console.print(f"[dim]In all rows:[/dim] {escape(', '.join(facts))}", highlight=False)
         shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
         varied = [at for at in range(len(self.header)) if at not in same]
-        if not varied:
+        if not varied or not self.rows:
             return
         for at in varied:
             justify: JustifyMethod = "left" if at < self.words else "right"
