@@ -47,7 +47,7 @@ TESTS = {
 LISTED = Path(__file__).with_name("equivalent.txt")
 SLOWER, PAUSE = 10, 5
 """A test that takes so often its time, and a pause, hangs: the mutant is found."""
-QUICK = 4
+QUICK = 2
 """CPU seconds of the tests that are tried first, with all mutants, before the others are."""
 LONGEST = 15
 """Seconds of the longest test that starts processes and is run; those run for every survivor."""
