@@ -134,7 +134,7 @@ def test_the_reasons_and_the_chart_name_the_reach():
     assert len(found.chart().splitlines()) == 1 + len(found.reaches)
 
 
-def test_the_line_of_the_chart_that_is_marked_has_the_reach():
+def test_the_row_of_the_chart_that_is_marked_has_the_reach():
     X, members = blobs()
     found = suggest(X, few_labels(members))
     (marked,) = (row for row in found.chart().splitlines() if "chosen" in row)
@@ -281,8 +281,8 @@ def test_a_learner_warns_once_and_counts_in_numbers_only():
 
 def test_answers_are_looked_at_ever_more_seldom_and_the_newest_distances_kept():
     counts = StreamCounts()
-    checks = [number for number in range(1, 1001) if counts.count(None, float(number))]
-    assert checks == [FIRST_CHECK, 2 * FIRST_CHECK, 4 * FIRST_CHECK, 8 * FIRST_CHECK]
+    due = [number for number in range(1, 1001) if counts.count(None, float(number))]
+    assert due == [FIRST_CHECK, 2 * FIRST_CHECK, 4 * FIRST_CHECK, 8 * FIRST_CHECK]
     assert counts.distances == [float(number) for number in range(1001 - MEASURED, 1001)]
 
 
