@@ -15,6 +15,7 @@ import re
 import shutil
 import tarfile
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -41,6 +42,9 @@ LEFT_OUT = (
 signed in at the service."""
 CHUNK = 1 << 20
 """Bytes of an archive that are read at a time."""
+PAUSE = 0.01
+"""Seconds after each of them: 100 MB a second are what a fast network takes, and sending more at
+once would take the processor from the cameras."""
 ATTEMPTS = 100
 """How often to look for a moment in which snapshots and events go together; nearly always once."""
 _BLOCK = tarfile.BLOCKSIZE
@@ -153,6 +157,7 @@ def _archive(source: Path, partial: Path, paths: list[Path], event: int) -> Iter
             while chunk := file.read(CHUNK):
                 _refuse_forgotten(source, event)
                 yield chunk
+                time.sleep(PAUSE if len(chunk) == CHUNK else 0.0)
         yield bytes(_padded(member.size) - member.size)
     yield bytes(2 * _BLOCK)
 
