@@ -4,9 +4,10 @@
 
 Twenty people, 500 unlabeled vertices of 128 numbers. `owners` is what the list of people, the faces
 of a person and the map are made of, at most once for each event; `copy` is what the best question
-needs in the home's thread, `question` and `map` what they take outside. Ratios are to `predict`,
-which is one pass over all labels: an answer that takes many of them stops the cameras. Fails if a
-ratio is above its limit, or the map takes more memory than it may.
+needs in the home's thread, `question` and `map` what they take outside. Ratios are to one
+product of a vector with a table of all vertices and labels, timed in the same run: an answer that
+takes many passes over it stops the cameras. Fails if a ratio is above its limit, or the map takes
+more memory than it may.
 """
 
 import argparse
@@ -26,8 +27,13 @@ from onlooker.web.routes.map import LinkStrengths, on_the_map
 
 PEOPLE, NUMBERS, VERTICES, NOISE = 20, 128, 500, 0.35
 NEGATIVES = 20
-LIMITS = {"explain": 20.0, "predict, 20 negatives": 15.0, "explain, 20 negatives": 30.0}
-"""Of the time of `predict`."""
+LIMITS = {
+    "predict": 20.0,
+    "explain": 150.0,
+    "predict, 20 negatives": 130.0,
+    "explain, 20 negatives": 270.0,
+}
+"""Of the time of the product; between what it took before labels were summed up and after."""
 MAP_MEGABYTES = 100.0
 
 
@@ -86,6 +92,8 @@ def measure(labels: int) -> dict[str, Any]:
     x = known.vectors[known.names.index(None)]
     near = [known.vectors[row] + 0.001 for row in range(10)]
     question = learner.question_later(near)
+    visits, table = np.ones(VERTICES), np.ones((VERTICES, labels))
+    product = milliseconds(lambda: visits @ table)
     ms = {
         "owners": milliseconds(learner.owners),
         "vertices, without vectors": milliseconds(lambda: learner.vertices(vectors=False)),
@@ -104,7 +112,8 @@ def measure(labels: int) -> dict[str, Any]:
         "labels": labels,
         "vertices": len(learner),
         "ms": ms,
-        "ratios": {what: ms[what] / ms["predict"] for what in LIMITS},
+        "product_ms": product,
+        "ratios": {what: ms[what] / product for what in LIMITS},
         "map_megabytes": map_megabytes(learner),
         "machine": machine(),
     }
@@ -125,7 +134,7 @@ def main() -> int:
         options.json.write_text(json.dumps(result, indent=2) + "\n")
     for what, ms in result["ms"].items():
         ratio = result["ratios"].get(what)
-        times = "" if ratio is None else f"{ratio:8.1f} times predict, limit {LIMITS[what]:g}"
+        times = "" if ratio is None else f"{ratio:8.1f} products, limit {LIMITS[what]:g}"
         print(f"{what:28} {ms:8.1f} ms{times}")
     print(f"{'memory of the map':28} {result['map_megabytes']:8.1f} MB, limit {MAP_MEGABYTES:g}")
     slow = any(result["ratios"][what] > limit for what, limit in LIMITS.items())
