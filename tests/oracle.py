@@ -188,7 +188,7 @@ class LiteralLearner:
     epsilon: float
     gamma: float
     n_g: int
-    quantizer: str = "closest"  # or "safe", or "doubling"
+    quantizer: str = "closest"  # or "safe", "variance" or "doubling"
     min_score: float = 0.0
     solver: str = "gth"
     distance: object = euclidean
@@ -425,6 +425,8 @@ class LiteralLearner:
             if self.quantizer == "doubling":
                 self.radius = 2 * self.radius or min(gap for gap, _, _ in self._pairs() if gap > 0)
                 self._repartition()
+            elif self.quantizer == "variance":
+                self._merge_at_mean(*self._cheapest_two())
             else:
                 self._merge(*self._closest_two())
 
@@ -454,6 +456,31 @@ class LiteralLearner:
                 if self.weight(goes.vector, stays.vector) > 0 and not self._cut_off_without(goes):
                     return goes, stays
         return pairs[0]
+
+    def _cheapest_two(self):
+        """The pair whose merging adds least to the variance; linked ones before all others."""
+        costs = []
+        for gap, lower, higher in self._pairs():
+            a, b = self._by_id(lower), self._by_id(higher)
+            share = a.multiplicity * b.multiplicity / (a.multiplicity + b.multiplicity)
+            is_far = self.weight(a.vector, b.vector) == 0
+            costs.append((is_far, share * gap**2, lower, higher))
+        _, _, lower, higher = min(costs)
+        return self._by_id(lower), self._by_id(higher)
+
+    def _merge_at_mean(self, a, b):
+        if a.name is not None or b.name is not None:
+            self._merge(*((b, a) if a.name is not None else (a, b)))
+            return
+        whole = a.multiplicity + b.multiplicity
+        mean = (a.multiplicity * a.vector + b.multiplicity * b.vector) / whole
+        here = self._at(mean)
+        if here is None or here.fixed:
+            here = self._add(mean, None)
+            here.multiplicity = 0
+        for one in (a, b):
+            if one is not here:
+                self._merge(one, here)
 
     def _who_goes(self, lower, higher):
         older, younger = self._by_id(lower), self._by_id(higher)

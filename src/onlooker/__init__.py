@@ -4,7 +4,7 @@ from onlooker.core.diagnosis import Diagnosis
 from onlooker.core.errors import OnlookerError, ParameterWarning
 from onlooker.core.harmonic import harmonic_solution, poisson_solution
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.core.quantizer import ClosestPair, ClosestSafePair, Doubling
+from onlooker.core.quantizer import ClosestPair, ClosestSafePair, Doubling, LeastVariance
 from onlooker.core.records import (
     Changes,
     Ending,
@@ -30,6 +30,7 @@ __all__ = [
     "Euclidean",
     "Explanation",
     "HeatKernel",
+    "LeastVariance",
     "OnlineHarmonicLearner",
     "OnlookerError",
     "ParameterWarning",

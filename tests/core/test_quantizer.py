@@ -11,6 +11,7 @@ from onlooker import (
     ClosestSafePair,
     Doubling,
     HeatKernel,
+    LeastVariance,
     OnlineHarmonicLearner,
 )
 
@@ -213,9 +214,11 @@ def test_labels_taken_back_beyond_the_cutoff_of_each_other_still_fit_the_budget(
         learner.unteach([x])
         assert learner.vertices().names.count(None) <= 2
     assert learner.vertices().multiplicities.sum() == 5
-    if quantizer != "doubling":
-        # 23 goes to 31 while that is still a label, 10 to 0 when 31 is none any more.
+    # 23 goes to 31 while that is still a label, 10 to 0 when 31 is none any more.
+    if quantizer in ("closest", "safe"):
         assert unlabeled(learner) == ([0.0, 31.0], [2, 2])
+    elif quantizer == "variance":
+        assert unlabeled(learner) == ([31.0, 5.0], [2, 2])
 
 
 @pytest.mark.parametrize("quantizer", QUANTIZERS)
@@ -223,7 +226,46 @@ def test_labels_taken_back_beyond_the_cutoff_of_each_other_still_fit_the_budget(
 def test_a_learner_forgets_places_and_never_examples(quantizer, stream, budget):
     learner = watching(stream, budget=budget, quantizer=QUANTIZERS[quantizer]())
     assert sum(unlabeled(learner)[1]) + learner.vertices().multiplicities[0] == len(stream) + 1
-    assert set(state(learner)["ids"]) <= set(range(len(stream) + 1))
+    ids = len(stream) + 1 if quantizer != "variance" else 2 * len(stream)  # a mean has its own
+    assert set(state(learner)["ids"]) <= set(range(ids))
+
+
+# Least variance ----------------------------------------------------------------------------
+
+WIDE = HeatKernel(400.0, 1e-6)
+
+
+def test_what_represents_many_examples_stays_apart():
+    """0 and 1 are closer, but five examples each would be half a unit from their vertex."""
+    stream = [0.0] * 5 + [1.0] * 5 + [10.0, 11.5]
+    closest = watching(stream, budget=3, quantizer=ClosestPair(), kernel=WIDE, label=-1000.0)
+    assert unlabeled(closest) == ([0.0, 10.0, 11.5], [10, 1, 1])
+    least = watching(stream, budget=3, quantizer=LeastVariance(), kernel=WIDE, label=-1000.0)
+    assert unlabeled(least) == ([0.0, 1.0, 10.75], [5, 5, 2])
+    assert least.changes().merged == {3: 5, 4: 5}
+
+
+@given(stream=positions, budget=st.integers(1, 4))
+def test_a_vertex_is_the_mean_of_its_examples(stream, budget):
+    learner = watching(stream, budget=budget, quantizer=LeastVariance(), kernel=WIDE, label=-1000.0)
+    places, counts = unlabeled(learner)
+    assert sum(counts) == len(stream)
+    assert np.dot(places, counts) == pytest.approx(sum(stream))
+
+
+def test_a_label_stays_where_it_is():
+    learner = watching([5.0, 20.0], budget=1, quantizer=LeastVariance(), label=4.0)
+    assert learner.vertices().vectors.ravel().tolist() == [4.0, 20.0]
+    assert learner.vertices().multiplicities.tolist() == [2, 1]
+
+
+def test_two_whose_mean_is_another_vertex_are_merged_into_it():
+    """10 represents four, so it stays when 9 and 11 are merged, whose mean is 10."""
+    stream = [10.0] * 4 + [9.5, 10.5]
+    learner = watching(stream, budget=2, quantizer=LeastVariance(), kernel=WIDE, label=-1000.0)
+    places, counts = unlabeled(learner)
+    assert sum(counts) == 6
+    assert len(set(places)) == len(places)
 
 
 # Closest safe pair -------------------------------------------------------------------------

@@ -38,6 +38,8 @@ def test_every_method_has_a_complete_row(rows):
     assert [(row["method"], row["n_g"]) for row in rows] == [
         ("closest pair", 20),
         ("closest pair", 100),
+        ("least variance", 20),
+        ("least variance", 100),
         ("doubling", 20),
         ("doubling", 100),
         ("self-training", 20),
@@ -181,3 +183,17 @@ def test_workers_use_one_thread_each_and_the_caller_is_left_alone(monkeypatch):
     jobs = ["OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"]
     assert spread(os.getenv, jobs, what="asking", cost=len) == ["1", "1"]
     assert os.environ["OMP_NUM_THREADS"] == "7"
+
+
+def test_a_figure_needs_all_methods(capsys):
+    with pytest.raises(SystemExit):
+        main(["--methods", "least variance", "--plot", "digits.svg"])
+    assert "a figure shows all methods" in capsys.readouterr().err
+
+
+def test_only_the_methods_that_are_asked_for(capsys):
+    options = ["--seeds", "2", "--examples", "200", "--vertices", "20"]
+    assert main([*options, "--methods", "closest pair", "least variance"]) == 0
+    shown = capsys.readouterr().out
+    assert "least variance" in shown
+    assert "1-NN" not in shown

@@ -16,6 +16,7 @@ from onlooker.experiments.peers import (
     PeerRow,
     markdown_row,
     peer_stream,
+    relatives,
     run_peer,
     winners,
 )
@@ -86,5 +87,6 @@ def test_the_page_has_the_rows_that_were_measured_and_says_who_wins():
     assert [
         row for row in page.splitlines() if row.startswith(tuple(f"| {s}" for s in STREAMS))
     ] == [markdown_row(row) for row in rows]
+    assert "\n".join(relatives(rows)) in page
     for sentence in winners(rows):
         assert f"- {sentence}." in page.replace("\n  ", " ")

@@ -6,10 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onlooker import ClosestPair, ClosestSafePair, Doubling, HeatKernel, OnlineHarmonicLearner
+from onlooker import (
+    ClosestPair,
+    ClosestSafePair,
+    Doubling,
+    HeatKernel,
+    LeastVariance,
+    OnlineHarmonicLearner,
+)
 from oracle import Example, LiteralLearner, Refused
 
-QUANTIZERS = {"closest": ClosestPair, "safe": ClosestSafePair, "doubling": Doubling}
+QUANTIZERS = {
+    "closest": ClosestPair,
+    "safe": ClosestSafePair,
+    "variance": LeastVariance,
+    "doubling": Doubling,
+}
 
 
 def gap(x, y):

@@ -8,13 +8,20 @@ from numpy.typing import ArrayLike
 
 from onlooker.core.errors import BadValue, LabelConflict, install_command
 from onlooker.core.learner import OnlineHarmonicLearner
-from onlooker.core.quantizer import ClosestPair, ClosestSafePair, Doubling, Quantizer
+from onlooker.core.quantizer import (
+    ClosestPair,
+    ClosestSafePair,
+    Doubling,
+    LeastVariance,
+    Quantizer,
+)
 
 Label = TypeVar("Label", bound=Hashable)
 
 QUANTIZERS: dict[str, Quantizer] = {
     "closest-pair": ClosestPair(),
     "closest-safe-pair": ClosestSafePair(),
+    "least-variance": LeastVariance(),
     "doubling": Doubling(),
 }
 

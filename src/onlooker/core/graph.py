@@ -213,6 +213,29 @@ class Graph:
             best = pair.survivor, pair.gone
         return best
 
+    def cheapest_pair(self) -> tuple[int, int]:
+        """The two linked vertices, not both labeled, whose merging at their mean costs least.
+
+        The cost is v_i v_j / (v_i + v_j) d_ij^2. Ties as in `closest_pair`; where no two are
+        linked, the cheapest of all.
+        """
+        linked = np.hstack([self.weights, self.to_labels]) > 0
+        squared = np.hstack([self._squared, self._squared_to_labels])
+        if not np.isfinite(squared[linked]).any():
+            self._measure_everything()
+            squared = np.hstack([self._squared, self._squared_to_labels])
+            linked = np.isfinite(squared)
+        one, other = np.nonzero(linked & np.isfinite(squared))
+        v, w = self.multiplicity[one], self.multiplicity[other].astype(np.float64)
+        costs = v * w / (v + w) * squared[one, other]
+        least = slots_where(costs == costs.min())
+        pairs = [
+            sorted([(int(self.ids[slot]), slot) for slot in (int(one[at]), int(other[at]))])
+            for at in least.tolist()
+        ]
+        (_, older), (_, younger) = min(pairs)
+        return older, younger
+
     def newcomer_goes_first(self, neighbours: Slots, gap: float) -> bool:
         """Whether a new vertex would be the first to be merged safely; False if not sure.
 
@@ -328,6 +351,27 @@ class Graph:
         vertex, into = int(self.ids[gone]), int(self.ids[survivor])
         self.log.append(GraphEvent("merged", gone, vertex, survivor, into))
         self._remove(gone)
+
+    def merge_at_mean(self, first: int, second: int) -> None:
+        """Let one vertex at the mean of both represent their examples; a label stays in place.
+
+        It is a new vertex, into which both are merged, unless there is one at that place already.
+        """
+        survivor, gone = self.survivor(first, second)
+        if survivor >= self.rows:
+            self.merge(survivor, gone)
+            return
+        v, w = float(self.multiplicity[first]), float(self.multiplicity[second])
+        rows = self.vectors.rows
+        mean = (v * rows[first].astype(float) + w * rows[second].astype(float)) / (v + w)
+        query = self.query(mean.astype(rows.dtype))
+        near = self.neighbours(query)
+        target = near.absorber
+        if target is None or self.fixed[target]:
+            target = self.add(query, near, multiplicity=0)
+        for slot in (first, second):
+            if slot != target:
+                self.merge(target, slot)
 
     def exclude(self, slot: int, labels: frozenset[int]) -> None:
         """Say which labels a vertex is not, in place of what was said before; none: all is open."""

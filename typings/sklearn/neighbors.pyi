@@ -1,0 +1,3 @@
+from typing import Any
+
+def kneighbors_graph(X: Any, n_neighbors: int) -> Any: ...
