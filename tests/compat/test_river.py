@@ -11,11 +11,9 @@ pytest.importorskip("river")
 
 from river import checks, compose, datasets, evaluate, metrics, neighbors, preprocessing
 
-from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError
+from onlooker import HeatKernel, OnlineHarmonicLearner, OnlookerError, suggest
 from onlooker.compat.river import Coverage, HarmonicClassifier, SelectiveAccuracy
-from onlooker.core.suggestion import auto_bandwidth, short_walks
 from onlooker.evaluation import prequential
-from onlooker.experiments.parameters import Draw, drawn
 
 
 def every_check():
@@ -285,38 +283,23 @@ def test_labels_that_come_later(delay):
 # ---- bandwidth="auto"
 
 
-def test_auto_is_chosen_from_the_first_examples():
+def test_auto_is_the_suggestion_for_the_first_examples():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(250, 3)) + 8 * (np.arange(250) % 2)[:, None]
     model = HarmonicClassifier(cutoff=1e-4)
-    given = HarmonicClassifier(cutoff=1e-4, sink=0.5)
-    stream = [
-        (dict(zip("abc", row.tolist(), strict=True)), str(step % 2) if step < 10 else None)
-        for step, row in enumerate(rows)
-    ]
-    for x, y in stream:
-        model.learn_one(x, y)
-        given.learn_one(x, y)
-    bandwidth = auto_bandwidth(rows[:200])
-    assert model.learner.kernel == HeatKernel(bandwidth, 1e-4)
-    assert model.learner.sink == short_walks(rows[:200], HeatKernel(bandwidth, 1e-4))
-    assert given.learner.sink == 0.5
+    for step, row in enumerate(rows):
+        x = dict(zip("abc", row.tolist(), strict=True))
+        model.learn_one(x, str(step % 2) if step < 10 else None)
+    y = [str(step % 2) if step < 10 else None for step in range(200)]
+    expected = suggest(rows[:200], y)
+    assert model.learner.kernel.reach == pytest.approx(expected.kernel.reach)
     assert model._first is None
-    again = HarmonicClassifier(bandwidth=bandwidth, cutoff=1e-4, sink=model.learner.sink)
-    for x, y in stream:
-        again.learn_one(x, y)
+    again = HarmonicClassifier(bandwidth=model.learner.kernel.bandwidth, cutoff=1e-4)
+    for step, row in enumerate(rows):
+        again.learn_one(
+            dict(zip("abc", row.tolist(), strict=True)), str(step % 2) if step < 10 else None
+        )
     assert len(again.learner) == len(model.learner)
-
-
-def test_few_labels_are_not_given_to_whole_regions():
-    """Tumours, five labels each of two classes that touch: with the paper's sink one takes over."""
-    rows, names, _ = drawn(Draw("breast cancer", seed=0), most=300)
-    stream = [(dict(enumerate(x.tolist())), y) for x, y in zip(rows, names.tolist(), strict=True)]
-    found = [
-        prequential(stream, HarmonicClassifier(sink=sink), labeled=0.0, per_class=5).accuracy
-        for sink in (None, 1e-4)
-    ]
-    assert found[0] > found[1] + 0.05
 
 
 def test_auto_waits_until_examples_differ():

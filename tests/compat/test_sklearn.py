@@ -34,9 +34,8 @@ from onlooker import (
     OnlookerError,
 )
 from onlooker.compat import sklearn as module
-from onlooker.compat.sklearn import HarmonicClassifier, OnlineHarmonicClassifier
+from onlooker.compat.sklearn import HarmonicClassifier, OnlineHarmonicClassifier, auto_bandwidth
 from onlooker.core.harmonic import harmonic_solution, poisson_solution
-from onlooker.core.suggestion import auto_bandwidth
 
 EXPECTED_FAILURES = {
     "check_classifiers_classes": (

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from onlooker.baselines.answers import nobody, sums
 from onlooker.baselines.examples import ExampleStore, PairTable
 from onlooker.core.checks import Floats, as_name, as_number
-from onlooker.core.harmonic import eliminate
+from onlooker.core.harmonic import absorbed
 from onlooker.core.records import Prediction
 from onlooker.core.similarity import HeatKernel
 
@@ -120,7 +120,7 @@ class TemporalLabelPropagation:
         )
 
     def _solved(self, links: Floats, ends: Floats, leaks: Floats) -> Floats:
-        return eliminate(links, leaks + ends.sum(axis=1), ends)
+        return absorbed(links, ends, ends.sum(axis=1), leaks)
 
     def _take_out(self, slot: int) -> None:
         """The star-mesh transform; the last example moves to the slot, as in the store."""

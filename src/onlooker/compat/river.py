@@ -29,7 +29,7 @@ from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.quantizer import Quantizer
 from onlooker.core.records import Vertices
 from onlooker.core.similarity import HeatKernel
-from onlooker.core.suggestion import auto_bandwidth, short_walks
+from onlooker.core.suggestion import suggest
 
 Abstain = Literal["none", "prior", "nearest"]
 
@@ -67,12 +67,10 @@ class HarmonicClassifier(base.Classifier):
     numbers: encode words first, and bring features to one scale. `learner` is the learner inside;
     new features may renumber its vertices.
 
-    bandwidth: sigma, in the unit of the features, or "auto": from the distances of the first
-        examples to their tenth neighbours, chosen anew after 4, 10, 20, 50, 100 and 200 examples,
-        which are then learned again
+    bandwidth: sigma, in the unit of the features, or "auto": by `onlooker.suggest` from the first
+        examples, chosen anew after 4, 10, 20, 50, 100 and 200 of them, which are then learned again
     cutoff: epsilon; examples less similar than this are not connected
-    sink: gamma_g; None means 10 * cutoff, as in the paper, and with bandwidth="auto" ten times the
-        weight of all links of an example, so that walks are short
+    sink: gamma_g; None means 10 * cutoff, as in the paper
     max_vertices: n_g, the number of unlabeled vertices that are kept
     quantizer: "closest-pair", "closest-safe-pair", "least-variance", "doubling" (the paper's), or
         an object
@@ -100,7 +98,6 @@ class HarmonicClassifier(base.Classifier):
         self.min_score = min_score
         self.abstain = abstain
         auto = bandwidth == "auto"
-        self._sink = sink
         self._sigma = FIRST_BANDWIDTH if bandwidth == "auto" else bandwidth
         self._first: list[tuple[dict[FeatureName, float], ClfTarget | None]] | None = (
             [] if auto else None
@@ -115,7 +112,7 @@ class HarmonicClassifier(base.Classifier):
     def _new_learner(self) -> OnlineHarmonicLearner:
         return OnlineHarmonicLearner(
             HeatKernel(self._sigma, self.cutoff),
-            sink=self._sink,
+            sink=self.sink,
             max_vertices=self.max_vertices,
             quantizer=as_quantizer(self.quantizer),
             min_score=self.min_score,
@@ -182,12 +179,11 @@ class HarmonicClassifier(base.Classifier):
         if len(examples) == AUTO_AT[-1]:
             self._first = None
         try:
-            self._sigma = auto_bandwidth(rows)
+            found = suggest(rows, [y for _, y in examples])
         except BadValue:  # they are all at one place
             self._learn(*examples[-1])
             return
-        if self.sink is None:
-            self._sink = short_walks(rows, HeatKernel(self._sigma, self.cutoff))
+        self._sigma = found.bandwidth_at(self.cutoff)
         self._columns, self._width = {}, 1
         self._taught.clear()
         self.learner = self._new_learner()

@@ -46,7 +46,7 @@ from onlooker.core.harmonic import harmonic_solution, poisson_solution
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.quantizer import Quantizer
 from onlooker.core.similarity import HeatKernel
-from onlooker.core.suggestion import auto_bandwidth, has_label
+from onlooker.core.suggestion import has_label
 
 Labels = NDArray[Any]
 
@@ -58,6 +58,15 @@ SPARSE = 0.1
 
 BATCH = 256
 """Rows whose distances are computed together."""
+
+NEIGHBOURS = 10
+"""`auto_bandwidth`: the number of neighbours that should matter to an example."""
+
+SIGMAS = 3.5
+"""`auto_bandwidth`: the distance of the last of them, in units of sigma."""
+
+SAMPLED = 500
+"""`auto_bandwidth`: at most this many rows are sampled, evenly spread over all rows."""
 
 ONE_THREAD: dict[str, Any] = {"limits": 1, "user_api": "blas"}
 """For the online learner, whose products are small: threads would wait for each other. Set once for
@@ -158,8 +167,7 @@ class HarmonicClassifier(_Harmonic):
     >>> model.predict([[1.2], [4.4], [99.0]])
     array(['ana', 'ben', '-1'], dtype='<U3')
 
-    bandwidth: sigma, or "auto": from the distances to the tenth neighbours, see
-        `onlooker.core.suggestion.auto_bandwidth`
+    bandwidth: sigma, or "auto": from the distances to the tenth neighbours, see `auto_bandwidth`
     cutoff: epsilon; rows less similar than this are not connected
     sink: gamma_g; None means 10 * cutoff, as in the paper
     min_score: a class needs a probability above this
@@ -415,6 +423,32 @@ def _graph(kernel: HeatKernel, places: Rows) -> Any:
     ]
     weights = scipy.sparse.vstack(blocks, format="csr")
     return weights if weights.nnz < SPARSE * len(places) ** 2 else weights.toarray()
+
+
+def auto_bandwidth(rows: Rows) -> float:
+    """The median distance to the tenth neighbour, divided by 3.5: a bandwidth to start from.
+
+    A neighbour at that distance has a weight of 0.2 % of one at the same place: about ten
+    neighbours matter. Equal rows are one row here. Both numbers were chosen by trying a dozen on
+    eight small datasets, among them digits (four labels a class, mean of five draws: 0.91) and two
+    moons (0.99). There scikit-learn's `gamma="scale"`, made for support vectors, reaches 0.11 and
+    0.57: harmonic functions need a bandwidth that only reaches neighbours. It does not replace a
+    search.
+
+    >>> auto_bandwidth(np.arange(30.0)[:, None])
+    1.429
+    """
+    places = np.unique(rows, axis=0)
+    if len(places) < 2:
+        raise BadValue(
+            f"bandwidth='auto' needs distances between rows, and n_samples = {len(rows)} "
+            f"with {len(places)} of them different has none; give a number"
+        )
+    nearest = min(NEIGHBOURS, len(places) - 1)
+    sampled = places[:: -(-len(places) // SAMPLED)]
+    distances = (cdist(place[None], places)[0] for place in sampled)
+    # Index 0 is the row itself.
+    return float(np.median([np.partition(d, nearest)[nearest] for d in distances])) / SIGMAS
 
 
 def positive_shares(potentials: Floats) -> Floats:

@@ -9,9 +9,6 @@ as one of its nearest label; on five datasets that moved the reach by 17 % at mo
 ten to be false, and at least ten neighbours of half of the rows. Where classes lie far apart, no
 link needs to reach that far: twice what chains need is enough: who is none of them stays nobody.
 
-Where every example belongs to some class and nobody counts as wrong, more links are better, and
-walks may be short: `auto_bandwidth` and `short_walks` choose for that case.
-
 `left_out` asks of the labels themselves whether walks are right: it takes each label away and lets
 the walk from there end at the others, for all labels by one factorisation.
 """
@@ -29,13 +26,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from onlooker.core.checks import Floats, Rows, Slots, as_number, as_rows
 from onlooker.core.errors import BadValue
-from onlooker.core.similarity import (
-    Distance,
-    Euclidean,
-    HeatKernel,
-    squared_distances_of_all,
-    squared_norms,
-)
+from onlooker.core.similarity import Distance, Euclidean, HeatKernel, squared_distances_of_all
 
 FALSE_LINKS = 1e-3
 """The share of pairs with different labels that may be linked."""
@@ -58,12 +49,6 @@ CURVE = 24
 """Reaches at which links and chains are counted, for the chart."""
 SPAN = 3.0
 """The chart goes from the reach divided by this to the reach times this."""
-SIGMAS = 3.5
-"""`auto_bandwidth`: the distance of the tenth neighbour, in units of sigma."""
-SAMPLED = 500
-"""`auto_bandwidth`: at most this many rows are sampled, evenly spread over all rows."""
-SHORT = 10.0
-"""`short_walks`: the sink in units of the weight of all links of an example."""
 NOT_CLUSTERS = 0.05
 """Walks that are wrong more often than the nearest label by this share: classes are no clusters."""
 
@@ -239,56 +224,6 @@ def _suggestion(gaps: Floats, labels: Slots, false_links: float, distance: Dista
         reaches=reaches,
         curve=np.column_stack([shares, largest]),
     )
-
-
-# ---- where every example belongs to some class
-
-
-def auto_bandwidth(rows: Rows) -> float:
-    """The median distance to the tenth neighbour, divided by 3.5: a bandwidth to start from.
-
-    A neighbour at that distance has a weight of 0.2 % of one at the same place: about ten
-    neighbours matter. Equal rows are one row here. Both numbers were chosen by trying a dozen on
-    eight small datasets, among them digits (four labels a class, mean of five draws: 0.91) and two
-    moons (0.99). There scikit-learn's `gamma="scale"`, made for support vectors, reaches 0.11 and
-    0.57: harmonic functions need a bandwidth that only reaches neighbours. It does not replace a
-    search.
-
-    >>> auto_bandwidth(np.arange(30.0)[:, None])
-    1.429
-    """
-    places = np.unique(rows, axis=0).astype(np.float64)
-    if len(places) < 2:
-        raise BadValue(
-            f"bandwidth='auto' needs distances between rows, and n_samples = {len(rows)} "
-            f"with {len(places)} of them different has none; give a number"
-        )
-    nearest = min(NEIGHBOURS, len(places) - 1)
-    places -= places.mean(axis=0)
-    norms = squared_norms(places)
-    chosen = np.arange(0, len(places), -(-len(places) // SAMPLED))
-    # Index 0 is the row itself.
-    squared = [
-        np.partition(norms + norms[at] - 2 * (places @ places[at]), nearest)[nearest]
-        for at in chosen.tolist()
-    ]
-    return float(np.median(np.sqrt(np.maximum(squared, 0.0)))) / SIGMAS
-
-
-def short_walks(rows: Rows, kernel: HeatKernel) -> float:
-    """A sink with which one walk in eleven goes on at each step, in the median.
-
-    The nearest labels then count most, and chains decide where no label is near. Small sinks let
-    walks wander, and with few labels the name with the best linked label is given to whole regions.
-    Chosen on five datasets, together with `auto_bandwidth` (docs/parameters.md).
-
-    >>> rows = np.arange(30.0)[:, None]
-    >>> short_walks(rows, HeatKernel(bandwidth=1.0, cutoff=1e-5)).__round__(2)
-    15.06
-    """
-    squared = squared_distances_of_all(kernel.distance, as_rows(rows))
-    degrees = kernel.weights(squared).sum(axis=1) - 1.0
-    return max(SHORT * float(np.median(degrees)), SHORT * kernel.cutoff)
 
 
 # ---- labels taken away

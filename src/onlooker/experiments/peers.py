@@ -41,9 +41,8 @@ from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTraini
 from onlooker import HeatKernel, OnlineHarmonicLearner, Prediction, suggest
 from onlooker.baselines.self_training import SelfTraining
 from onlooker.baselines.temporal_propagation import TemporalLabelPropagation
-from onlooker.compat.sklearn import HarmonicClassifier
+from onlooker.compat.sklearn import HarmonicClassifier, auto_bandwidth
 from onlooker.core.checks import Floats
-from onlooker.core.suggestion import auto_bandwidth
 from onlooker.experiments.accuracy import HasLabel, StreamLearner, answers_of
 from onlooker.experiments.paper.references import LabeledStream, NearestLabeled
 from onlooker.experiments.parallel import spread
