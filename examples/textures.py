@@ -3,11 +3,12 @@
 #
 # Three materials under a camera: stripes, checks and dots. Each is labeled in its first frame, and
 # never again. While they are watched the stripes turn, the checks grow and the light goes down, so
-# that in the end no frame looks like the one that was labeled. Needs numpy and onlooker only:
+# that in the end no frame looks like the one that was labeled:
 #
-#     pip install onlooker && python examples/textures.py
+#     pip install onlooker matplotlib && python examples/textures.py
 
 # %%
+import matplotlib.pyplot as plt
 import numpy as np
 
 from onlooker import OnlineHarmonicLearner, suggest
@@ -52,6 +53,14 @@ def features(picture: np.ndarray) -> np.ndarray:
     cells = np.bincount((direction * 6 + scale).ravel(), spectrum.ravel(), minlength=96)
     return cells / np.linalg.norm(cells)
 
+
+# %%
+figure, axes = plt.subplots(2, 3, figsize=(6, 4), layout="constrained")
+for column, material in enumerate(["stripes", "checks", "dots"]):
+    for row, moment in enumerate((0.0, 1.0)):
+        axes[row, column].imshow(frame(material, moment), cmap="gray", vmin=0, vmax=255)
+        axes[row, column].set(title=f"{material}, {'first' if row == 0 else 'last'}")
+        axes[row, column].set_axis_off()
 
 # %% [markdown]
 # The stream: a frame of each material in turns. `suggest` chooses the bandwidth from the first

@@ -1,19 +1,27 @@
 """What mkdocs needs from us: generated pages, and docstrings as Markdown. mkdocs.yml names it.
 
-The REST reference is made from the description that the service itself gives, so the two cannot
-differ. Pages of the root folder (README and others) are shown with their links turned to the site.
+Examples are run, and shown with what they print and draw. The REST reference is made from the
+description that the service itself gives, so the two cannot differ. Pages of the root folder
+(README and others) are shown with their links turned to the site.
 """
 
+import contextlib
+import io
 import json
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+import matplotlib.pyplot as plt
 from griffe import Extension, Object
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+
+matplotlib.use("svg")
 
 ROOT = Path(__file__).parents[1]
 ROOT_PAGES = {
@@ -24,6 +32,7 @@ ROOT_PAGES = {
     "SECURITY.md": "security-policy.md",
 }
 NOT_ON_THE_SITE = re.compile(r"\[([^\]]+)\]\((?:CITATION\.cff|LICENSE|examples)\)")
+SAME_EVERY_TIME = {"svg.hashsalt": "onlooker"}
 SERVICE = "http://127.0.0.1:8765"
 EXAMPLES = {"person": "ana", "name": "ana", "camera": "door", "source": "0", "key": "0"}
 REST_INTRODUCTION = """\
@@ -42,7 +51,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     pages = {page: from_root(ROOT / name) for name, page in ROOT_PAGES.items()}
     pages["rest.md"] = RestReference(service_description()).page()
     for example in sorted((ROOT / "examples").glob("*.py")):
-        pages[f"examples/{example.stem}.md"] = from_example(example)
+        pages |= from_example(example)
     for page, text in pages.items():
         files.append(File.generated(config, page, content=text))
     return files
@@ -56,16 +65,96 @@ def from_root(page: Path) -> str:
     return NOT_ON_THE_SITE.sub(r"`\1`", text)
 
 
-def from_example(example: Path) -> str:
-    """A script in cells (`# %%`) as a page: text as text, and code in blocks."""
-    parts = []
+# ---- examples
+
+
+@dataclass
+class Cell:
+    """A part of an example, and what came out when it ran."""
+
+    text: str
+    is_code: bool
+    printed: str = ""
+    figures: list[str] = field(default_factory=list)
+    """As SVG."""
+
+
+def cells_of(example: Path) -> Iterator[Cell]:
+    """The cells of a script (`# %%` begins one): text without its comment signs, and code."""
     for cell in re.split(r"^# %%", example.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
         kind, _, body = cell.partition("\n")
         if "[markdown]" in kind:
-            parts.append(re.sub(r"^# ?", "", body.strip(), flags=re.MULTILINE))
+            yield Cell(re.sub(r"^# ?", "", body.strip(), flags=re.MULTILINE), is_code=False)
         elif body.strip():
-            parts.append(f"```python\n{body.strip()}\n```")
-    return "\n\n".join([*parts, f"*This is `examples/{example.name}`; a test runs it.*"]) + "\n"
+            yield Cell(body.strip(), is_code=True)
+
+
+def executed(cells: list[Cell]) -> str:
+    """Run the code of the cells in turn, and keep what it prints and draws.
+
+    The answer is empty, or why the example ended itself: what it needs is not installed.
+    """
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for cell in cells:
+        if not cell.is_code:
+            continue
+        printed = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(printed), matplotlib.rc_context(SAME_EVERY_TIME):
+                exec(compile(cell.text, "example", "exec"), names)
+                for number in plt.get_fignums():
+                    drawn = io.StringIO()
+                    plt.figure(number).savefig(drawn, format="svg", metadata={"Date": None})
+                    cell.figures.append(drawn.getvalue())
+        except SystemExit as error:
+            return str(error)
+        finally:
+            plt.close("all")
+        cell.printed = printed.getvalue()
+    return ""
+
+
+def from_example(example: Path) -> dict[str, str]:
+    """Page, notebook and pictures by their paths: the example with what it printed and drew."""
+    cells = list(cells_of(example))
+    missing = executed(cells)
+    parts, files = [], {}
+    for cell in cells:
+        parts.append(f"```python\n{cell.text}\n```" if cell.is_code else cell.text)
+        if cell.printed:
+            parts.append(f"```text\n{cell.printed.rstrip()}\n```")
+        for figure in cell.figures:
+            name = f"{example.stem}-{len(files) + 1}.svg"
+            files[f"examples/{name}"] = figure
+            parts.append(f"![What the code above draws]({name})")
+    if missing:
+        parts.append(f"*Not run when this page was built: {missing}*")
+    else:
+        notebook = f"{example.stem}.ipynb"
+        files[f"examples/{notebook}"] = json.dumps(as_notebook(cells), indent=1)
+        parts.append(f"*Run when this page was built; the same as a [notebook]({notebook}).*")
+    parts.append(f"*The source is `examples/{example.name}`; a test runs it.*")
+    return files | {f"examples/{example.stem}.md": "\n\n".join(parts) + "\n"}
+
+
+def as_notebook(cells: list[Cell]) -> dict[str, Any]:
+    """A Jupyter notebook (format 4.5) of executed cells."""
+    shown: list[dict[str, Any]] = []
+    for number, cell in enumerate(cells):
+        entry: dict[str, Any] = {"id": f"cell-{number}", "metadata": {}, "source": cell.text}
+        if not cell.is_code:
+            shown.append({**entry, "cell_type": "markdown"})
+            continue
+        outputs: list[dict[str, Any]] = [
+            {"output_type": "display_data", "metadata": {}, "data": {"image/svg+xml": figure}}
+            for figure in cell.figures
+        ]
+        if cell.printed:
+            outputs.insert(0, {"output_type": "stream", "name": "stdout", "text": cell.printed})
+        count = 1 + sum(each["cell_type"] == "code" for each in shown)
+        shown.append({**entry, "cell_type": "code", "execution_count": count, "outputs": outputs})
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return {"cells": shown, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
 
 
 # ---- docstrings

@@ -5,7 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib
 import pytest
+
+matplotlib.use("agg")
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -15,6 +18,12 @@ def test_textures_are_followed_while_they_change():
     assert shown["accuracy"] > 0.95
     assert shown["accuracy"] > shown["of_nearest"] + 0.2
     assert shown["why"].hops > 10
+
+
+def test_machines_are_followed_while_they_warm_up():
+    shown = runpy.run_path(str(EXAMPLES / "machines.py"))
+    assert shown["accuracy"] > 0.95
+    assert shown["accuracy"] > shown["of_nearest"] + 0.2
 
 
 def test_voices_say_what_to_install(tmp_path):

@@ -1,6 +1,8 @@
 """The documentation builds strictly, loads nothing from elsewhere, and covers what is public."""
 
+import html
 import importlib
+import json
 import os
 import re
 import shlex
@@ -83,6 +85,31 @@ def test_signatures_are_readable(site):
     assert "_SupportsArray" not in page
     assert "&gt;&gt;&gt; " in page
     assert "<blockquote>" not in page  # an example without its fence
+
+
+@pytest.mark.parametrize("name", ["textures", "machines"])
+def test_an_example_is_shown_with_what_it_printed_and_drew(site, name):
+    page = (site / "examples" / f"{name}.html").read_text(encoding="utf-8")
+    notebook = json.loads((site / "examples" / f"{name}.ipynb").read_text(encoding="utf-8"))
+    source = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    assert all(cell["source"] in source for cell in code)
+    outputs = [output for cell in code for output in cell["outputs"]]
+    printed = "".join(each["text"] for each in outputs if each["output_type"] == "stream")
+    drawn = [each["data"]["image/svg+xml"] for each in outputs if "data" in each]
+    assert re.search(r"learner (0\.9|1\.0)", printed)
+    assert drawn
+    assert (site / "examples" / f"{name}-1.svg").read_text(encoding="utf-8") == drawn[0]
+    assert f"{name}-1.svg" in page
+    last = html.escape(printed.splitlines()[-1], quote=False)
+    assert last in re.sub(r"<[^>]*>", "", page)
+
+
+def test_an_example_that_lacks_something_says_so(site):
+    """aeon, whose recordings it needs, is no part of any extra."""
+    page = (site / "examples" / "voices.html").read_text(encoding="utf-8")
+    assert "Not run when this page was built: voices.py needs the recordings in aeon" in page
 
 
 @pytest.fixture(scope="module")
