@@ -79,6 +79,10 @@ class Mark:
                 for gap in ((",", ":"), (", ", ": "))
             ]
 
+    def is_of(self, value):
+        """Whether it is the mark of this vector or picture."""
+        return type(value) is type(self.value) and np.array_equal(value, self.value)
+
     def is_in(self, content):
         """Whether some bytes hold it."""
         if any(needle in content for needle in self.needles):
@@ -181,8 +185,10 @@ class Model:
 
     def own(self, name, vector, picture=None):
         """Something was named so."""
-        marks = [Mark(each) for each in (vector, picture) if each is not None]
-        self.owned[self.person(name)] += marks
+        values = [each for each in (vector, picture) if each is not None]
+        for marks in self.owned.values():  # "wrong", then named again: it is the new one's alone
+            marks[:] = [mark for mark in marks if not any(mark.is_of(each) for each in values)]
+        self.owned[self.person(name)] += map(Mark, values)
 
     def face(self, who):
         number = next(self._numbers)
