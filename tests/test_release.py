@@ -126,13 +126,16 @@ def consumer(built, tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.network
-def test_a_project_that_uses_it_is_checked_by_mypy(consumer, tmp_path):
-    python = consumer("mypy")
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_a_project_that_uses_it_is_checked(checker, consumer, tmp_path):
+    """pyright takes its other half from the registry of npm, and runs it on the system's node."""
+    python = consumer(checker)
+    options = {"mypy": ["--strict"], "pyright": ["--pythonpath", python]}[checker]
     (tmp_path / "right.py").write_text(CONSUMER)
     (tmp_path / "wrong.py").write_text(WRONG)
-    run(python, "-m", "mypy", "--strict", "right.py", cwd=tmp_path)
+    run(python, "-m", checker, *options, "right.py", cwd=tmp_path)
     found = subprocess.run(
-        [python, "-m", "mypy", "--strict", "wrong.py"], cwd=tmp_path, capture_output=True, text=True
+        [python, "-m", checker, *options, "wrong.py"], cwd=tmp_path, capture_output=True, text=True
     )
     assert found.stdout.count("error:") == 2, found.stdout
 

@@ -434,20 +434,19 @@ def test_partial_fit_takes_them_too():
 
 @either
 def test_weights_are_routed_to_the_score(kind):
-    """Through a pipeline: of the rows that are scored, a third has the wrong label."""
+    """Of the rows that are scored, a third has the wrong label."""
     rows = np.repeat(ROWS, 4, axis=0) + 0.01 * np.arange(24)[:, None]
     y = (rows[:, 0] > 2).astype(int)
     wrong = np.arange(24) % 3 == 0
     rows, y = np.vstack([rows, rows]), np.concatenate([y, np.where(wrong, 1 - y, y)])
     folds = [(np.arange(24), np.arange(24, 48))]
     with config_context(enable_metadata_routing=True):
-        scored = kind(bandwidth=0.3).set_score_request(sample_weight=True)
-        model = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), scored)
+        model = kind(bandwidth=0.3).set_score_request(sample_weight=True)
         for weight, score in ((np.ones(24), 2 / 3), (1.0 - wrong, 1.0), (1.0 * wrong, 0.0)):
             params = {"sample_weight": np.concatenate([np.ones(24), weight])}
             found = cross_validate(model, rows, y, cv=folds, params=params)
             assert found["test_score"] == pytest.approx([score])
-        with pytest.raises(UnsetMetadataPassedError, match="score"):
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
             cross_validate(kind(bandwidth=0.3), rows, y, cv=folds, params=params)
 
 
