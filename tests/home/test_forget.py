@@ -205,6 +205,20 @@ def test_forgetting_an_earlier_name_does_not_hide_faces_from_forgetting_the_pers
         assert files_with(tmp_path, b"Quill", *(np.full(8, x).tobytes() for x in (3.0, 3.4))) == []
 
 
+def test_a_name_before_a_forgotten_earlier_name_is_not_left_when_the_person_is_forgotten(tmp_path):
+    """Zebedee became Quillon became Ysolde; without Quillon, nothing led from Ysolde to Zebedee."""
+    with opened(tmp_path) as home:
+        home.teach(np.full(8, 7.0), "Zebedee")
+        home.teach(np.zeros(8), "ana")
+        rename(home, "Zebedee", "Quillon")
+        rename(home, "Quillon", "Ysolde")
+        home.forget("Quillon")
+        assert home.predict(np.full(8, 7.0)).label == "Ysolde"
+        home.forget("Ysolde")
+        assert home.learner.names == ("ana",)
+        assert files_with(tmp_path, b"Zebedee", b"Quillon", b"Ysolde") == []
+
+
 def test_the_receipt_of_a_forgetting_holds_no_name(tmp_path):
     with opened(tmp_path) as home:
         home.teach(np.zeros(8), "Zebedee")

@@ -382,13 +382,14 @@ class HomeFolder:
     def mark_forgotten(self, name: str, upto: int) -> set[int]:
         """Store, within a transaction, what `erase_forgotten` has to erase: the persons' numbers.
 
-        Earlier names of the same person are erased too, unless somebody else has them now.
+        Earlier names of the same person are erased too, unless somebody else has them now. So are
+        those of somebody who was once called so: the events that connect them are erased.
         """
-        persons = self.album.persons
+        persons, changes = self.album.persons, self.log.name_changes(0)
         numbers = set(persons.numbers(name))
         persons.remove(numbers)
-        changes = [row for row in self.log.name_changes(0) if row[0] in numbers]
-        names = {name, *(str(each) for row in changes for each in row[1:])}
+        called = numbers | {row[0] for row in changes if name in row[1:]}
+        names = {name, *(str(each) for row in changes if row[0] in called for each in row[1:])}
         for each in names - (persons.names() - {name}):
             self.database.set_number(f"{_FORGOTTEN_NAME} {json.dumps(each)}", upto)
         for number in numbers:
