@@ -219,6 +219,28 @@ def test_a_name_before_a_forgotten_earlier_name_is_not_left_when_the_person_is_f
         assert files_with(tmp_path, b"Zebedee", b"Quillon", b"Ysolde") == []
 
 
+@pytest.mark.parametrize("right_first", [False, True])
+def test_a_face_that_had_another_name_until_an_undo_is_not_left_under_that_name(
+    tmp_path, right_first
+):
+    """Named by mistake, undone, named right; the event of the mistake still had the vector."""
+    face, others = np.full(8, 7.0), np.full(8, 20.0)
+    names = ("Zebedee", "Quill") if right_first else ("Quill", "Zebedee")
+    with opened(tmp_path) as home:
+        home.teach(others, "Quill")
+        before = home.sequence
+        home.teach(face, names[0])
+        home.undo(to=before)
+        home.teach(face, names[1])
+        home.teach(np.full(8, 30.0), "Zebedee")
+        home.forget("Zebedee")
+        assert home.learner.names == ("Quill",)
+        kept = right_first  # it is Quill's now
+        assert bool(files_with(tmp_path, face.tobytes())) is kept
+        assert files_with(tmp_path, others.tobytes()) != []
+        assert home.predict(face).label == ("Quill" if kept else None)
+
+
 def test_the_receipt_of_a_forgetting_holds_no_name(tmp_path):
     with opened(tmp_path) as home:
         home.teach(np.zeros(8), "Zebedee")

@@ -302,25 +302,76 @@ class EventLog:
         stay. A vector goes if its vertex was forgotten; where nobody knows whom an event was about,
         it stays only if its vertex exists. In transactions of bounded size: after a crash, again.
         """
-        deleted, last, gone = 0, 0, self._forgotten_vertices(upto)
+        deleted, gone = 0, self._forgotten_vertices(upto)
+        self._erase_copies(names, persons, gone, upto=upto, alive=alive)
+        for rows in self._chunks(upto):
+            with self._database.transaction():
+                for event, data, person, is_sound in rows:
+                    if not is_sound or person in persons or _is_about(event, person, names):
+                        deleted += self._delete(event.sequence)
+                    else:
+                        stays = Always() if person is not None else alive
+                        self._replace(event, data, person, names, gone, stays)
+        return deleted
+
+    def _erase_copies(
+        self,
+        names: Set[str],
+        persons: Set[int],
+        gone: Set[int],
+        *,
+        upto: int,
+        alive: Container[int],
+    ) -> None:
+        """Erase vectors of the forgotten that were once somebody else's: named so, and undone.
+
+        Before anything of the forgotten is deleted: after a crash, their vectors are still known.
+        """
+        forgotten = set[bytes]()
+        for rows in self._chunks(upto):
+            for event, data, person, is_sound in rows:
+                if is_sound and data is not None:
+                    theirs = person in persons or _is_about(event, person, names)
+                    found = decode_vectors(event, data)
+                    forgotten |= {x.tobytes() for v, x in found.items() if theirs or v in gone}
+        for rows in self._chunks(upto) if forgotten else ():
+            with self._database.transaction():
+                for event, data, person, is_sound in rows:
+                    if is_sound and data is not None and person not in persons:
+                        found = decode_vectors(event, data)
+                        copies = {v for v, x in found.items() if x.tobytes() in forgotten}
+                        copies = {v for v in copies if v not in alive}
+                        self._replace(event, data, person, set(), copies, Always())
+
+    def _chunks(self, upto: int) -> Iterator[list[tuple[Event, bytes | None, int | None, bool]]]:
+        """All rows up to an event, some at a time: data, person, and whether it is sound."""
+        last = 0
         sql = (
             f"SELECT {_COLUMNS}, data, person FROM events "
             "WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
         )
         while rows := self._database.query(sql, (last, upto, CHUNK)):
             last = rows[-1][0]
-            with self._database.transaction():
-                for *columns, crc, data, person in rows:
-                    event = Event(*columns)
-                    if event.crc != crc or person in persons or _is_about(event, person, names):
-                        deleted += self._delete(event.sequence)
-                        continue
-                    stays = Always() if person is not None else alive
-                    rest = _without_names(event, data, names, gone, stays)
-                    if rest != (event, data):
-                        self._delete(event.sequence)
-                        self.insert(*rest, person)
-        return deleted
+            yield [
+                (event, data, person, event.crc == crc)
+                for *columns, crc, data, person in rows
+                for event in [Event(*columns)]
+            ]
+
+    def _replace(
+        self,
+        event: Event,
+        data: bytes | None,
+        person: int | None,
+        names: Set[str],
+        gone: Container[int],
+        stays: Container[int],
+    ) -> None:
+        """Store an event without some names and vectors."""
+        rest = _without_names(event, data, names, gone, stays)
+        if rest != (event, data):
+            self._delete(event.sequence)
+            self.insert(*rest, person)
 
     def _forgotten_vertices(self, upto: int) -> set[int]:
         sql = "SELECT entries FROM events WHERE kind = 'forget' AND sequence <= ?"
