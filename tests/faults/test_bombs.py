@@ -76,13 +76,16 @@ def _kilobytes(key):
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux's /proc")
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_refused_in_little_memory(name, tmp_path):
-    """The time is that of the processor, ten times what is measured alone: others run too."""
+    """The time is that of the processor, ten times what is measured alone: others run too.
+
+    The least of three, after one that loads modules: other threads of this process count, too.
+    """
     make, refused = BOMBS[name]
     path = tmp_path / "bomb"
     make(path)
-    seconds, _, megabytes = cost_of(refused, path)
+    _, _, megabytes = cost_of(refused, path)
     assert megabytes < MEGABYTES
-    assert seconds < 10 * SECONDS
+    assert min(cost_of(refused, path)[0] for _ in range(3)) < 10 * SECONDS
 
 
 def main():

@@ -99,6 +99,7 @@ def test_which_of_these_is_ana_by_keyboard_alone_on_a_dark_phone(photo_service, 
         viewport={"width": 390, "height": 844},
     )
     page = tab.open("photos")
+    page.on("filechooser", lambda _: None)  # caught from now on, not only from when it is opened
     checked(page, "photos, empty")
     page.locator("#photo-name").focus()
     page.keyboard.type("Ana")
