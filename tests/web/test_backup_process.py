@@ -38,7 +38,16 @@ def stuck(home, tmp_path):
 
 
 def the_child_of(process):
-    return eventually(lambda: next(iter(psutil.Process(process).children()), None))
+    """The process that copies: tests before this one may have left others."""
+
+    def found():
+        for child in psutil.Process(process).children():
+            with suppress(psutil.NoSuchProcess):  # or a zombie
+                if copy_in_process.__module__ in child.cmdline():
+                    return child
+        return None
+
+    return eventually(found)
 
 
 def is_over(process):
