@@ -235,10 +235,10 @@ def test_a_face_that_had_another_name_until_an_undo_is_not_left_under_that_name(
         home.teach(np.full(8, 30.0), "Zebedee")
         home.forget("Zebedee")
         assert home.learner.names == ("Quill",)
-        kept = right_first  # it is Quill's now
-        assert bool(files_with(tmp_path, face.tobytes())) is kept
+        stays = right_first  # it is Quill's now
+        assert bool(files_with(tmp_path, face.tobytes())) is stays
         assert files_with(tmp_path, others.tobytes()) != []
-        assert home.predict(face).label == ("Quill" if kept else None)
+        assert home.predict(face).label == ("Quill" if stays else None)
 
 
 def test_the_receipt_of_a_forgetting_holds_no_name(tmp_path):
