@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.browsing import checked, loaded, open_person
-from helpers.services import encoded
+from helpers.services import API, encoded
 from helpers.waiting import eventually
 
 SHOTS = os.environ.get("SHOTS")
@@ -156,3 +156,26 @@ def test_every_change_can_be_undone_from_events_after_a_reload(own, visit):
 
 def person_of(tab, name):
     return next(one for one in tab.fetched("/people") if one["name"] == name)
+
+
+def test_undo_is_not_offered_from_before_a_forgetting_that_health_has_not_seen(own, visit):
+    """Health is as of the last check, a second ago; the list was drawn with it, and stayed so."""
+    tab = visit(own)
+    page = tab.open("people")
+    late, person = tab.fetched("/health"), person_of(tab, "Anastasia")
+    assert page.request.delete(f"{own.address}{API}/people/{person['id']}").ok
+    requests = []
+
+    def answer(route):
+        requests.append(route)
+        if len(requests) <= 3:
+            route.fulfill(json=late)
+        else:
+            route.continue_()
+
+    tab.go("events")
+    page.route("**/health", answer)
+    page.locator("[data-list=events]").click()
+    expect(page.locator("tbody tr").first).to_contain_text("cannot be undone")
+    expect(page.locator("[data-undo]")).to_have_count(0)
+    assert len(requests) > 3

@@ -12,6 +12,7 @@ import { eventWords } from "./words.js";
 
 const PAGE = 50;
 const RETRY = 5000;
+const LATE = 200; // milliseconds
 const NO_CHANGE = new Set(["alarm", "twice", "camera"]);
 const STRANGERS = "?"; // a name is written as =NAME there
 const valueOf = (name) => `=${name}`;
@@ -92,7 +93,7 @@ export function eventsView(page, { signal }) {
     const more = which === "events" ? { newest: "true" } : {};
     csv.href = `${API}${path}.csv${query(filter())}`;
     const found = await get(`${path}${query({ ...filter(), ...more, before, limit: PAGE + 1 })}`, { signal });
-    const oldest = which === "events" ? (await get("/health", { signal })).oldest : 0;
+    const oldest = which === "events" ? await oldestUndo(found[0]?.sequence ?? 0) : 0;
     if (!shown) return; // something else was chosen meanwhile
     const rows = found.slice(0, PAGE);
     head.replaceChildren(...columns.map((column) => h("th", { scope: "col" }, column)));
@@ -108,6 +109,15 @@ export function eventsView(page, { signal }) {
     setText(news, "");
     table.dataset.list = which;
     table.dataset.rows = rows.length;
+  }
+
+  /** The oldest event that can be undone to. Health is a little late: not as of before the newest event shown. */
+  async function oldestUndo(newest) {
+    for (;;) {
+      const health = await get("/health", { signal });
+      if (health.sequence >= newest) return health.oldest;
+      await new Promise((resolve) => setTimeout(resolve, LATE));
+    }
   }
 
   // Repeats until the chosen page could be read.
