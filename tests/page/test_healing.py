@@ -170,11 +170,11 @@ def test_pictures_that_failed_are_requested_again(taught, tmp_path, visit):
 def test_a_page_that_was_not_loaded_completely_reloads_by_itself(full, visit, file):
     """The first request for a file fails: it comes again only if the page is loaded again."""
     page = visit(full, forgiven=(*FORGIVEN, "dynamically imported module")).page
-    failed = []
+    requested = []
 
     def fail_once(route):
-        failed.append(route.request.url)
-        if len(failed) == 1:
+        requested.append(route.request.url)
+        if len(requested) == 1:
             route.abort()
         else:
             route.continue_()
