@@ -19,8 +19,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { NONE, FAIL_EIO, FAIL_ENOSPC, FAIL_EMFILE, SHORT_WRITE, TORN_WRITE, LOST_SYNC, KILL };
-enum { OPENING, CHANGING, WRITING, SYNCING };
+enum {
+    NONE, FAIL_EIO, FAIL_ENOSPC, FAIL_EMFILE, SHORT_WRITE, TORN_WRITE, LOST_SYNC, KILL, FAIL_READ
+};
+enum { OPENING, CHANGING, WRITING, SYNCING, READING };
 
 static char root[PATH_MAX];
 static int kind, forever, log_fd = -1;
@@ -64,12 +66,13 @@ void fault_mark(long number) { record('A', "", number, NULL, 0); }
 /* Whether this call is the one: then errno is set. */
 static int is_hit(int what)
 {
-    int counts = kind == FAIL_EIO    ? what != OPENING
+    int counts = kind == FAIL_EIO    ? what != OPENING && what != READING
                  : kind == FAIL_ENOSPC ? what == CHANGING || what == WRITING
                  : kind == FAIL_EMFILE ? what == OPENING
                  : kind == SHORT_WRITE || kind == TORN_WRITE ? what == WRITING
                  : kind == LOST_SYNC ? what == SYNCING
-                 : kind == KILL;
+                 : kind == FAIL_READ ? what == READING
+                 : kind == KILL && what != READING;
     if (!counts) return 0;
     seen++;
     if (seen != wanted && !(forever && seen > wanted)) return 0;
@@ -117,8 +120,17 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
     return pwrite64(fd, data, size, offset);
 }
 
+#define READ(call) return within(path_of(fd)) && is_hit(READING) ? -1 : (call)
+ssize_t read(int fd, void *data, size_t size) { READ(REAL(read)(fd, data, size)); }
+ssize_t pread64(int fd, void *data, size_t size, off64_t offset)
+{
+    READ(REAL(pread64)(fd, data, size, offset));
+}
+ssize_t pread(int fd, void *data, size_t size, off_t offset) { return pread64(fd, data, size, offset); }
+
 ssize_t sendfile64(int to, int from, off64_t *offset, size_t size)
 {
+    if (within(path_of(from)) && is_hit(READING)) return -1;
     if (within(path_of(to)) && is_hit(WRITING)) {
         if (kind == TORN_WRITE) kill(getpid(), SIGKILL);
         if (kind != SHORT_WRITE) return -1;
@@ -174,6 +186,24 @@ int unlink(const char *path)
     }
     return REAL(unlink)(path);
 }
+int unlinkat(int folder, const char *name, int flags)
+{
+    char path[PATH_MAX];
+    const char *parent = *name == '/' || folder == AT_FDCWD ? "" : path_of(folder);
+    snprintf(path, sizeof path, *parent ? "%s/%s" : "%s%s", parent, name);
+    struct stat found;
+    if (within(path) && !lstat(path, &found)) {
+        if (is_hit(CHANGING)) return -1;
+        record('U', path, 0, NULL, 0);
+    }
+    return REAL(unlinkat)(folder, name, flags);
+}
+int posix_fallocate64(int fd, off64_t offset, off64_t size)
+{
+    if (within(path_of(fd)) && is_hit(CHANGING)) return errno;
+    return REAL(posix_fallocate64)(fd, offset, size);
+}
+int posix_fallocate(int fd, off_t offset, off_t size) { return posix_fallocate64(fd, offset, size); }
 int mkdir(const char *path, mode_t mode)
 {
     if (within(path)) {

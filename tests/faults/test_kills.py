@@ -18,24 +18,12 @@ from collections import Counter
 from faults.test_nth_failure import Shim, found_with_shim, in_child, opened_difference
 from helpers.homes import unpacked
 from helpers.killing import scratch
-from helpers.verbs import STEPS, Opened
+from helpers.verbs import MIGRATED, STEPS, Opened, before_each, migrated
 from onlooker.core.errors import OnlookerError
-from onlooker.home.events import digest
 from onlooker.home.reopen import reopen
 
 REPEATED = "backup", "export and import"
 """Verbs that make other folders: after a kill the same command succeeds."""
-MIGRATED = "plain", "strangers_killed", "cameras"
-"""Homes that earlier versions wrote."""
-
-
-def before_each(place):
-    """The home as it was before each verb, killed there: a folder for each."""
-    now = Opened.open(place / "work")
-    for name, step in STEPS.items():
-        shutil.copytree(place / "work", place / name)
-        step(now)
-    now.close()
 
 
 def killed_within(shim, folder, verb, number):
@@ -74,14 +62,6 @@ def _repeat(folder, verb):
     finally:
         now.close()
     return None
-
-
-def migrated(folder):
-    """What a home that was migrated knows."""
-    with reopen(folder) as home:
-        pictures = {vertex: len(home.album.picture(vertex)) for vertex in home.album.vertices()}
-        facts = home.sequence, digest(home.learner), pictures, sorted(home.cameras.sources())
-        return [*facts, len(home.album.sightings(limit=10**6)), list(home.problems)]
 
 
 def killed_migrating(shim, folder, expected, number):
@@ -129,7 +109,6 @@ def kill_each(shim, times, verbs):
         return calls
 
     try:
-        (place / "work").mkdir()
         before_each(place)
         acts = {
             verb: lambda folder, number, verb=verb: killed_within(shim, folder, verb, number)

@@ -3,13 +3,15 @@
     scripts/soak faults            every call, every kind, once and for good; and power cuts
 
 Calls fail below Python and SQLite, in a shim (shim.c) that is compiled here and preloaded. A child
-runs a script of all verbs (`helpers/verbs.py`) and says after each step what it knows. Then the
-home is opened again: it must know that, or one step more if the last one was not acknowledged.
+is forked for each failure and uses one verb (`helpers/verbs.py`) and one more, or all of them, or
+migrates a home, and says after each step what it knows. Then the home is opened again: it must know
+that, or one step more if the last one was not acknowledged.
 """
 
 import argparse
 import ctypes
 import json
+import logging
 import os
 import random
 import shutil
@@ -18,14 +20,23 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count, product
 from pathlib import Path
 
 import pytest
 
+from helpers.homes import unpacked
 from helpers.killing import environment, scratch
-from helpers.verbs import STEPS, Opened, run
+from helpers.verbs import MIGRATED, STEPS, Opened, before_each, migrated, run
 from onlooker.core.errors import OnlookerError
+from onlooker.home.database import Database
 from onlooker.home.events import digest
+from onlooker.home.reopen import reopen
 
 KINDS = {
     "EIO": 1,
@@ -35,12 +46,21 @@ KINDS = {
     "torn write": 5,
     "lost sync": 6,
     "kill": 7,
+    "EIO on reading": 8,
 }
 ENDING = ("torn write", "kill")
 """Kinds that end the process: there is no "for good"."""
 MOST_EVENTS = 4
 """Of one step."""
-SECTOR = 512
+SECTOR, PAGE = 512, 4096
+NOTHING = {"sequence": 0, "sightings": 0, "names": []}
+"""What a home knows that was never opened."""
+CHANGED_BY = {
+    "cameras": {"camera"},
+    "numbers": {"batch"},
+    "cards": {"stranger", "name a stranger", "undo", "rename", "merge names", "forget", "close"},
+}
+"""What has no event, and the steps that change it: if those fail, both states are right."""
 
 
 class Shim:
@@ -90,25 +110,139 @@ def in_child(act):
     return reports
 
 
-def one_failure(shim, kind, number, for_good):
-    """Run the script with one failure: whether it was met, and what is wrong afterwards."""
+@dataclass(frozen=True)
+class Case:
+    """What is done while a call fails."""
+
+    start: Path | None
+    """The folder of homes to begin with; None: an empty one."""
+    steps: tuple[str, ...] = ()
+    opened_before: bool = False
+    """Whether only calls of the first step fail, or of closing: not those that open the home."""
+    known: Mapping[str, object] = field(default_factory=lambda: NOTHING)
+    """What is known at the start."""
+
+    def one_failure(self, shim, kind, number, for_good):
+        """Run it with one failure: whether it was met, and what is wrong afterwards."""
+        with _copy_of(self.start) as folder:
+
+            def act(say):
+                arm = partial(shim.arm, folder, kind, number, for_good)
+                first = self.steps[0] if self.steps else None
+
+                def done(name, *report):
+                    say("step", name, *report)
+                    if self.opened_before and name == "open":
+                        arm()
+                    elif self.opened_before and name == first and not shim.counts[1]:
+                        shim.arm(folder, None, 0, False)  # not a call of this step any more
+
+                if not self.opened_before:
+                    arm()
+                run(folder, done, self.steps)
+                say("counts", *shim.counts)
+
+            reports = in_child(act)
+            ended = bool(reports) and reports[-1][0] in ("counts", "traceback")
+            met = not ended or reports[-1][-1] != 0
+            order = ["open", *self.steps]
+            return met, wrong_afterwards(folder, reports, order, self.known, ended=ended)
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A home of an earlier version is migrated, or a damaged one repaired, while a call fails."""
+
+    start: Path
+    expected: list
+    """What it knows after an undisturbed one, and at last what it reports."""
+
+    def one_failure(self, shim, kind, number, for_good):
+        """The same of a conversion: afterwards it succeeds."""
+        with _copy_of(self.start) as folder:
+
+            def act(say):
+                shim.arm(folder, kind, number, for_good)
+                try:
+                    reopen(folder).close()
+                except OnlookerError as error:
+                    say("error", str(error))
+                say("counts", *shim.counts)
+
+            reports = in_child(act)
+            met = not reports or reports[-1][-1] != 0
+            for what, *report in reports:
+                if what == "traceback" or (what == "error" and "\n" in report[0]):
+                    return True, report[0]
+            try:
+                found = migrated(folder)
+            except OnlookerError as error:
+                return met, f"it does not open: {error}"
+            known = slice(None, -1 if self.expected[-1] else None)  # a repair is reported once
+            if found[known] != self.expected[known]:
+                return met, f"{found}, not {self.expected}"
+            return met, None
+
+
+@contextmanager
+def _copy_of(start):
     folder = scratch()
     try:
-
-        def act(say):
-            shim.arm(folder, kind, number, for_good)
-            run(folder, lambda *report: say("step", *report))
-            say("counts", *shim.counts)
-
-        reports = in_child(act)
-        ended = bool(reports) and reports[-1][0] in ("counts", "traceback")
-        met = not ended or reports[-1][-1] != 0
-        return met, wrong_afterwards(folder, reports, ended=ended)
+        if start is not None:
+            shutil.copytree(start, folder, dirs_exist_ok=True)
+        yield folder
     finally:
         shutil.rmtree(folder)
 
 
-def wrong_afterwards(folder, reports, *, ended):
+def _known(start):
+    with _copy_of(start) as folder:
+        now = Opened.open(folder)
+        try:
+            return now.facts()
+        finally:
+            now.close()
+
+
+def _damaged(place):
+    """A home with a page of pictures zeroed, and what it knows once it is repaired."""
+    broken, sound = place / "broken", place / "repaired"
+    shutil.copytree(place / "closed" / "home", broken)
+    database = Database(broken / "onlooker.db")
+    page = database.query("SELECT rootpage FROM sqlite_master WHERE name = 'pictures'")[0][0]
+    database.close()
+    with (broken / "onlooker.db").open("r+b") as file:
+        file.seek((page - 1) * PAGE)
+        file.write(bytes(PAGE))
+    shutil.copytree(broken, sound)
+    return broken, migrated(sound)
+
+
+SCRIPT = "all verbs"
+
+
+def cases(place):
+    """By name: every verb by itself, opening and closing, migrations, and all verbs in turn."""
+    before_each(place)
+    found = {
+        "open a new home": Case(None),
+        "open after a kill": Case(place / "observe again", known=_known(place / "observe again")),
+        "open again": Case(place / "closed", known=_known(place / "closed")),
+        "close": Case(place / "observe again", opened_before=True),
+    }
+    found |= {
+        verb: Case(place / verb, (verb, "observe again"), opened_before=True) for verb in STEPS
+    }
+    for name in MIGRATED:
+        old, sound = place / f"old {name}", place / f"sound {name}"
+        shutil.copytree(unpacked(name, place / f"archive {name}"), old)
+        shutil.copytree(old, sound)
+        found[f"migrate {name}"] = Conversion(old, migrated(sound))
+    found["repair"] = Conversion(*_damaged(place))
+    return found | {SCRIPT: Case(None, tuple(STEPS))}
+
+
+def wrong_afterwards(folder, reports, order, before, *, ended):
     """What a home does not know any more, or knows otherwise; None: nothing."""
     if reports and reports[-1][0] == "traceback":
         return reports[-1][1]
@@ -116,9 +250,7 @@ def wrong_afterwards(folder, reports, *, ended):
     errors = [error for *_, error in steps if error]
     if any("\n" in error for error in errors):
         return f"an error has several lines: {errors}"
-    known = [facts for _, facts, _ in steps if facts]
-    last = known[-1] if known else {"sequence": 0, "sightings": 0, "names": []}
-    order = ["open", *STEPS]
+    last = ([facts for _, facts, _ in steps if facts] or [before])[-1]
     failed = {name for name, _, error in steps if error}
     if not ended:  # what was under way when the process ended
         failed |= {order[len(steps)] if len(steps) < len(order) else "close"}
@@ -138,8 +270,8 @@ def opened_difference(folder, last, failed):
 
 def _difference(again, last, failed):
     now, home = again.facts(), again.home
-    if home.problems:
-        return f"problems: {home.problems}"
+    if home.problems or again.book.problems:
+        return f"problems: {home.problems} {again.book.problems}"
     if now["sightings"] < last["sightings"] and "forget" not in failed:
         return f"sightings: {now['sightings']}, not {last['sightings']}"
     extra = now["sequence"] - last["sequence"]
@@ -147,6 +279,7 @@ def _difference(again, last, failed):
         return f"event {now['sequence']}, not {last['sequence']}; failed: {failed}"
     if not extra:
         same = [key for key in ("digest", "pictures", "names") if key in last]
+        same += [key for key, by in CHANGED_BY.items() if last.get(key) and not failed & by]
         other = [f"{key}: {now[key]}, not {last[key]}" for key in same if now[key] != last[key]]
         return other[0] if other else None
     if "forget" in failed and "ben" not in now["names"]:
@@ -293,8 +426,7 @@ def power_cuts(shim, cuts, seed):
 
 
 def wrong_after_cut(folder, steps, failed):
-    known = [facts for _, _, facts, _ in steps if facts]
-    last = known[-1] if known else {"sequence": 0, "sightings": 0, "names": []}
+    last = ([facts for _, _, facts, _ in steps if facts] or [NOTHING])[-1]
     folder.mkdir(exist_ok=True)
     return opened_difference(folder, last, failed)
 
@@ -302,26 +434,31 @@ def wrong_after_cut(folder, steps, failed):
 # ---- all of it
 
 
-def sweep(shim, kinds, every, first, cuts, seed):
-    """One line per kind: how many calls were failed, and what went wrong."""
-    wrong, total = [], 0
-    for kind in kinds:
-        for for_good in (False,) if kind in ENDING else (False, True):
-            number = first
-            while True:
-                met, problem = one_failure(shim, kind, number, for_good)
-                if problem:
-                    how = "for good" if for_good else "once"
-                    wrong.append(f"{kind} {how} at call {number}: {problem}")
-                if not met:
-                    break
-                total += 1
-                number += every
+def sweep(shim, chosen, kinds, every, first, cuts, seed):
+    """How many calls of each kind were failed, and what went wrong."""
+    failures, wrong = Counter(), []
+    place = scratch()
+    try:
+        every_case = cases(place)
+        for name, kind in product(chosen or every_case, kinds):
+            for for_good in (False,) if kind in ENDING else (False, True):
+                for number in count(first, every):
+                    met, problem = every_case[name].one_failure(shim, kind, number, for_good)
+                    if problem:
+                        how = "for good" if for_good else "once"
+                        wrong.append(f"{name}, {kind} {how} at call {number}: {problem}")
+                        print(wrong[-1], file=sys.stderr, flush=True)
+                    if not met:
+                        break
+                    failures[kind] += 1
+    finally:
+        shutil.rmtree(place)
     moments = 0
     if cuts:
         moments, more = power_cuts(shim, cuts, seed)
         wrong += more
-    return {"failures": total, "cuts": min(cuts, moments), "moments": moments, "wrong": wrong}
+    total, cuts = failures.total(), min(cuts, moments)
+    return {"failures": total, **failures, "cuts": cuts, "moments": moments, "wrong": wrong}
 
 
 def found_with_shim(folder, program, *arguments):
@@ -350,9 +487,46 @@ def preloaded(tmp_path_factory):
 @pytest.mark.parametrize("kind", ["EIO", "ENOSPC", "short write", "torn write", "kill"])
 def test_nothing_acknowledged_is_lost_to_the_nth_failure(preloaded, kind):
     """A sample: every so manyth call."""
-    found = preloaded("--kinds", kind, "--every", 61, "--first", 7)
+    found = preloaded("--cases", SCRIPT, "--kinds", kind, "--every", 61, "--first", 7)
     assert found["wrong"] == []
     assert found["failures"] > 3
+
+
+def test_a_disk_that_cannot_be_read_at_the_start_costs_no_database(preloaded):
+    """It was taken for a damaged one, and an empty one took its place."""
+    opening = "open again", "open after a kill"
+    found = preloaded("--cases", *opening, "--kinds", "EIO on reading", "--every", 5)
+    assert found["wrong"] == []
+    assert found["failures"] > 20
+
+
+def test_the_health_of_a_home_whose_snapshots_cannot_be_read_is_no_traceback(preloaded):
+    found = preloaded("--cases", "undo", "--kinds", "EMFILE", "--every", 1)
+    assert found["wrong"] == []
+    assert found["failures"] > 3
+
+
+def test_a_kill_while_a_damaged_database_is_replaced_costs_no_row(preloaded):
+    """The damaged one was moved away before the new one was complete."""
+    found = preloaded("--cases", "repair", "--kinds", "kill", "EIO on reading", "--every", 4)
+    assert found["wrong"] == []
+    assert found["failures"] > 30
+
+
+def test_a_migration_keeps_cameras_whose_file_cannot_be_read_for_a_moment(preloaded):
+    """The file was taken for a damaged one, and deleted."""
+    kinds = "EIO on reading", "EMFILE"
+    found = preloaded("--cases", "migrate cameras", "--kinds", *kinds, "--first", 20, "--every", 1)
+    assert found["wrong"] == []
+    assert found["failures"] > 20
+
+
+def test_a_migration_that_fails_can_be_repeated(preloaded):
+    migrations = [f"migrate {name}" for name in MIGRATED]
+    kinds = "EIO", "ENOSPC", "EMFILE", "EIO on reading"
+    found = preloaded("--cases", *migrations, "--kinds", *kinds, "--every", 31, "--first", 5)
+    assert found["wrong"] == []
+    assert found["failures"] > 30
 
 
 def test_nothing_acknowledged_is_lost_to_a_power_cut(preloaded):
@@ -363,6 +537,7 @@ def test_nothing_acknowledged_is_lost_to_a_power_cut(preloaded):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", nargs="*", dest="chosen", metavar="CASE", help="such as open")
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--first", type=int, default=1)
@@ -371,6 +546,7 @@ if __name__ == "__main__":
     parser.add_argument("--strict", action="store_true", help="fail if anything went wrong")
     options = vars(parser.parse_args())
     strict = options.pop("strict")
+    logging.disable()  # a snapshot in place whose folder cannot be synced is a line of the log
     found = sweep(Shim(), **options)
     print(json.dumps(found, indent=1))
     sys.exit(bool(strict and found["wrong"]))

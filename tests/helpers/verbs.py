@@ -13,9 +13,11 @@ import numpy as np
 from helpers.homes import png, small_learner
 from onlooker.core.errors import NotFound, OnlookerError
 from onlooker.home.backup import back_up
+from onlooker.home.card_table import CardTable
 from onlooker.home.events import digest
 from onlooker.home.home import FaceToTeach, Home
 from onlooker.home.people import merge, rename
+from onlooker.home.reopen import reopen
 from onlooker.home.retention import RetentionPolicy
 from onlooker.home.transfer import export, import_into
 from onlooker.strangers.book import StrangerBook
@@ -55,14 +57,19 @@ class Opened:
             self.home.close()
 
     def facts(self):
-        """What must be there again: event, digest, newest sighting, pictures, names."""
-        home = self.home
+        """What must be there again; None in place of cards that could not be saved, as they say."""
+        home, book = self.home, self.book
         return {
             "sequence": home.sequence,
             "digest": digest(home.learner),
             "sightings": home.album.newest_number,
             "pictures": home.album.vertices(),
             "names": list(home.learner.names),
+            "cameras": home.cameras.sources(),
+            "numbers": home.numbers("last"),
+            "cards": None
+            if book.problems
+            else [[card.number, card.count, len(card.faces)] for card in book.cards(hidden=True)],
         }
 
 
@@ -147,6 +154,9 @@ STEPS = {
     "observe again": lambda now: now.home.observe(face(0, 3), camera="door", frame=5),
 }
 
+MIGRATED = "plain", "strangers_killed", "cameras"
+"""Homes that earlier versions wrote."""
+
 
 def run(folder, done, steps=tuple(STEPS)):
     """All steps; done(name, facts, error) after each. Errors other than ours are not caught."""
@@ -155,17 +165,48 @@ def run(folder, done, steps=tuple(STEPS)):
     except OnlookerError as error:
         done("open", None, str(error))
         return
-    done("open", now.facts(), None)
+    done("open", *_facts(now))
     for name in steps:
         error = None
         try:
             STEPS[name](now)
         except OnlookerError as refused:
             error = str(refused)
-        done(name, None if now.home._closed else now.facts(), error)
         if now.home._closed:
+            done(name, None, error)
             return
+        facts, unreadable = _facts(now)
+        done(name, facts, error or unreadable or now.home.health().read_only)
     try:
         now.close()
     except OnlookerError as refused:
         done("close", None, str(refused))
+
+
+def _facts(now):
+    """What it knows, or why that cannot be read."""
+    try:
+        return now.facts(), None
+    except OnlookerError as error:
+        return None, str(error)
+
+
+def before_each(place):
+    """The home as it was before each verb, killed there: a folder of homes for each."""
+    work = place / "work"
+    work.mkdir()
+    now = Opened.open(work)
+    for name, step in STEPS.items():
+        shutil.copytree(work, place / name)
+        step(now)
+    now.close()
+    shutil.copytree(work, place / "closed")
+
+
+def migrated(folder):
+    """What a home of an earlier version knows; it is migrated if it was not."""
+    with reopen(folder) as home:
+        pictures = {vertex: len(home.album.picture(vertex)) for vertex in home.album.vertices()}
+        facts = home.sequence, digest(home.learner), pictures, sorted(home.cameras.sources())
+        cards = [[card.number, card.times_seen] for card in CardTable(home.database).cards()]
+        return [*facts, len(home.album.sightings(limit=10**6)), cards, list(home.problems)]

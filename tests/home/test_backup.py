@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -203,6 +204,54 @@ def test_who_is_forgotten_while_an_archive_is_sent_is_sent_no_further(tmp_path):
                 list(chunks)
 
 
+def test_who_is_forgotten_while_the_copy_is_verified_is_not_in_it(tmp_path, monkeypatch):
+    """All is copied by then, but the copy has no name yet."""
+    contents = backup._contents
+    with opened(tmp_path / "home") as home:
+        home.teach(np.full(LENGTH, 7.0), "Zebedee")
+        home.teach(np.zeros(LENGTH), "ana")
+
+        def forgotten_meanwhile(*arguments):
+            home.forget("Zebedee")
+            return contents(*arguments)
+
+        monkeypatch.setattr(backup, "_contents", forgotten_meanwhile)
+        with pytest.raises(BackupFailed, match="somebody is being forgotten"):
+            back_up(home.folder, tmp_path / "copy")
+    assert files_with(tmp_path, b"Zebedee") == []
+
+
+def test_what_cannot_be_deleted_of_an_earlier_download_does_not_stop_the_next(tmp_path):
+    with opened(tmp_path) as home:
+        home.teach(np.zeros(LENGTH), "ana")
+        (tmp_path / ".backup-notes").write_bytes(b"somebody's")
+        with backup_archive(tmp_path) as (_, chunks):
+            assert b"".join(chunks)
+
+
+def test_a_copy_that_just_fits_is_made_and_one_that_does_not_is_refused(
+    home, tmp_path, monkeypatch
+):
+    """Known before the first byte, for folders and archives, in both directions."""
+    needed = back_up(home, tmp_path / "copy").bytes
+    archive = archive_of(home, tmp_path / "copy.tar")
+
+    def free(count):
+        monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=count))
+
+    for source, size in ((tmp_path / "copy", needed), (archive, archive.stat().st_size)):
+        free(size - 1)
+        with pytest.raises(BackupFailed, match="not enough space for the copy"):
+            restore(source, tmp_path / "new")
+        assert hidden_in(tmp_path) == []
+        free(size)
+        restore(source, tmp_path / f"new {size}")
+    free(1000)
+    with pytest.raises(BackupFailed, match="not enough space for the copy"):
+        back_up(home, tmp_path / "another")
+    assert hidden_in(tmp_path) == []
+
+
 def test_what_a_killed_process_was_sending_is_deleted_at_the_next_start(tmp_path):
     with opened(tmp_path / "home") as home:
         watch(home, 3, 20)
@@ -229,6 +278,8 @@ def archive_of(folder, path):
     with reopen(folder), backup_archive(folder) as (size, chunks):
         path.write_bytes(b"".join(chunks))
     assert path.stat().st_size == size
+    with tarfile.open(path) as archive:
+        assert {member.mode for member in archive} == {0o600}, "faces are for their owner"
     return path
 
 
@@ -246,7 +297,8 @@ def test_a_restored_home_is_the_same(home, tmp_path, how):
     with reopen(home) as old, reopen(tmp_path / "new") as new:
         assert new.album.vertices() == old.album.vertices() != []
         assert new.events(limit=999) == old.events(limit=999)
-    assert {path.stat().st_mode & 0o77 for path in (tmp_path / "new").iterdir()} == {0}
+    files = [tmp_path / "new", *(tmp_path / "new").rglob("*")]
+    assert {path.stat().st_mode & 0o77 for path in files} == {0}
     assert hidden_in(tmp_path) == []
 
 
@@ -337,6 +389,17 @@ def test_an_archive_that_was_cut_off_is_refused(home, tmp_path, part):
         restore(path, tmp_path / "new")
     assert not (tmp_path / "new").exists()
     assert hidden_in(tmp_path) == []
+
+
+def test_an_empty_folder_becomes_a_home_and_a_file_does_not(home, tmp_path):
+    back_up(home, tmp_path / "copy")
+    (tmp_path / "empty").mkdir()
+    restore(tmp_path / "copy", tmp_path / "empty")
+    assert word_of(tmp_path / "empty") == word_of(home)
+    (tmp_path / "file").write_bytes(b"x")
+    with pytest.raises(BadValue, match="exists already and is not a home"):
+        restore(tmp_path / "copy", tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == b"x"
 
 
 def test_a_folder_that_is_something_else_is_left_alone(home, tmp_path):

@@ -16,6 +16,7 @@ from onlooker.home.database import (
     HomeDamaged,
     HomeError,
     NotSaved,
+    page_size,
 )
 from onlooker.home.events import CHUNK, Event, EventLog, change_of, encode_changes, encode_vectors
 from onlooker.home.folder import needed_snapshots
@@ -262,3 +263,45 @@ def test_snapshots_are_thinned_but_reach_back_far_enough(horizon):
 def test_a_clock_that_was_wrong_does_not_take_the_newest_snapshots():
     times = {0: float("-inf"), 10: 5e9, 20: 100.0, 30: 200.0}
     assert {20, 30} <= needed_snapshots(times, now=200.0, horizon=1e6)
+
+
+def test_a_log_without_events_starts_at_zero(log):
+    assert log.first() == log.last_forgetting() == log.of_vertex(0) == 0
+    assert log.last() == (0, 0)
+    assert log.last_with_vectors(9) is None
+
+
+@pytest.mark.parametrize("size", [512, 4096, 32768, 65536])
+def test_the_page_size_of_a_database_is_what_its_file_states(tmp_path, size):
+    """The largest does not fit into the two bytes of the header."""
+    path = tmp_path / "onlooker.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"PRAGMA page_size = {size}")
+        connection.execute("CREATE TABLE one (x)")
+    connection.close()
+    assert page_size(path) == size
+
+
+@pytest.mark.parametrize("header", [b"", b"short", b"x" * 16 + b"\x0f\x00", b"x" * 16 + b"\0\0"])
+def test_a_header_that_states_no_page_size_gives_the_usual_one(tmp_path, header):
+    path = tmp_path / "onlooker.db"
+    assert page_size(path) == 4096
+    path.write_bytes(header)
+    assert page_size(path) == 4096
+
+
+def test_rows_are_taken_over_from_a_database_of_this_version_only(tmp_path):
+    """Those of another version have other columns."""
+    rows = 3
+    for version in (VERSION, VERSION - 1):
+        damaged = tmp_path / f"damaged {version}"
+        old = open_database(damaged)
+        for number in range(rows):
+            old.set_number(f"number {number}", number)
+        counted = len(old.query("SELECT * FROM meta"))
+        old.query(f"PRAGMA user_version = {version}")
+        old.close()
+        new = open_database(tmp_path / f"new {version}")
+        assert new.take_over(damaged) == (counted if version == VERSION else 0)
+        assert new.number("number 2") == (2 if version == VERSION else None)
+        new.close()

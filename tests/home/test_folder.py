@@ -53,6 +53,11 @@ def test_a_folder_that_cannot_be_one_is_refused(tmp_path):
         opened(tmp_path / "file")
 
 
+def test_a_home_is_made_with_the_folders_it_lies_in(tmp_path):
+    opened(tmp_path / "not" / "there" / "yet").close()
+    assert snapshot_files(tmp_path / "not" / "there" / "yet")
+
+
 def test_a_second_process_is_refused_too(tmp_path):
     program = (
         "import sys; from helpers.homes import small_learner; from onlooker.home.home import Home\n"
@@ -92,9 +97,22 @@ def test_a_damaged_snapshot_is_passed_over_and_nothing_is_lost(tmp_path, how):
     with opened(tmp_path) as home:
         assert digest(home.learner) == word
         assert [newest.name in problem for problem in home.problems] == [True] * (how != "gone")
+        home.forget("person0")
+        assert home._files.snapshots.damaged == {}, "it is deleted with all that are older"
+        word = digest(home.learner)
     with opened(tmp_path) as home:
         assert home.problems == ()
         assert digest(home.learner) == word
+
+
+def test_a_snapshot_that_somebody_else_deleted_is_no_reason_to_keep_the_others(tmp_path):
+    with opened(tmp_path, retention=RetentionPolicy(snapshot_every=5)) as home:
+        watch(home, 2, 20)
+        snapshots = home._files.snapshots
+        gone, other = snapshots.sequences()[:2]
+        snapshots.path(gone).unlink()
+        assert snapshots.remove([gone, other]) == 2
+        assert other not in snapshots.sequences()
 
 
 def test_without_any_good_snapshot_the_home_says_so(tmp_path):
@@ -205,6 +223,8 @@ def test_a_damaged_database_is_set_aside_for_the_newest_snapshot(tmp_path, garba
     home = opened(tmp_path)
     assert digest(home.learner) == word
     assert any("set aside" in problem for problem in home.problems) == (garbage != "empty")
+    if garbage != "empty":
+        assert "; 0 rows of it could be read" in home.problems[0]
     assert "lost: pictures, sightings" in home.problems[-1]
     home.teach(np.full(8, 9.0), "later")
     word = digest(home.learner)
@@ -233,7 +253,8 @@ def filled(folder, pictures=30):
         watch(home, 2, 20)
         for number in range(pictures):
             home.teach(np.full(8, 20.0 + number), "later", picture=png(number, side=60))
-            home.record_sighting(camera="door", frame=number, name="later", vertex=None)
+            face = {"vector": np.full(8, 20.0 + number), "picture": png(number)}
+            home.record_sighting(camera="door", frame=number, name="later", **face)
         return digest(home.learner)
 
 
@@ -269,6 +290,43 @@ def test_damage_found_while_writing_costs_no_learned_thing(tmp_path):
         assert home.problems == ()
 
 
+def test_an_error_that_turns_out_to_be_no_damage_leaves_no_event(tmp_path, monkeypatch):
+    """SQLite said that a page is damaged, and then that all are good: memory, not the disk."""
+    with opened(tmp_path, retention=RetentionPolicy(retry_seconds=0)) as home:
+        watch(home, 2, 9)
+        before = digest(home.learner), home.sequence, home.learner.next_id
+
+        def malformed(*_, **__):
+            raise HomeDamaged("a page is malformed")
+
+        monkeypatch.setattr(home._files.log, "append", malformed)
+        with pytest.raises(HomeDamaged):
+            home.teach(np.full(8, 70.0), "last")
+        monkeypatch.undo()
+        assert (digest(home.learner), home.sequence, home.learner.next_id) == before
+        assert home.problems == ()
+        home.teach(np.full(8, 70.0), "last")
+        assert home.sequence == before[1] + 1
+
+
+def test_a_disk_that_cannot_be_read_any_more_is_a_problem_and_naming_goes_on(tmp_path, monkeypatch):
+    with opened(tmp_path, retention=RetentionPolicy(retry_seconds=0)) as home:
+        home.teach(np.zeros(8), "ana")
+
+        def unreadable(*_, **__):
+            raise HomeError("disk I/O error")
+
+        monkeypatch.setattr(home._files.log, "append", unreadable)
+        monkeypatch.setattr(home._files.log, "last", unreadable)
+        with pytest.raises(HomeError, match="disk I/O error"):
+            home.teach(np.ones(8), "ben")
+        assert home.problems == ("the disk cannot be read: disk I/O error",)
+        assert home.observe(np.full(8, 0.1), camera="door", frame=0).label == "ana"
+        monkeypatch.undo()
+        home.teach(np.ones(8), "ben")
+        assert home.learner.names == ("ana", "ben")
+
+
 @pytest.mark.parametrize("table", ["events", "pictures", "sightings", "meta", "cards"])
 def test_a_zeroed_page_does_not_keep_the_home_from_opening(tmp_path, table):
     """The snapshots have the learner; rows on other pages are taken over."""
@@ -284,6 +342,9 @@ def test_a_zeroed_page_does_not_keep_the_home_from_opening(tmp_path, table):
         assert shown == (0 if table == "pictures" else 30)
         if table == "sightings":
             assert "sightings 1 to 30 are lost" in home.problems
+            faces = ("sighting_vectors", "sighting_pictures")
+            left = [home.database.query(f"SELECT * FROM {each}") for each in faces]
+            assert left == [[], []], "of nobody knows whom"
         home.teach(np.full(8, 70.0), "last", picture=png())
     with opened(tmp_path) as home:
         assert home.problems == ()
@@ -295,6 +356,17 @@ def test_damage_in_a_sighting_is_noticed(tmp_path):
     with opened(tmp_path) as home:
         assert home.problems == ("1 sightings are damaged and are not shown",)
         assert [seen.number for seen in home.album.sightings()] == [1, 3]
+
+
+def test_a_damaged_camera_is_counted_and_not_watched(tmp_path):
+    with opened(tmp_path) as home:
+        for name in ("door", "yard", "hall"):
+            home.cameras.add(name, f"rtsp://10.0.0.5/{name}")
+        assert home.cameras.damaged() == 0
+    change_database(tmp_path, "UPDATE cameras SET source = 'rtsp://elsewhere' WHERE name = 'yard'")
+    with opened(tmp_path) as home:
+        assert home.cameras.damaged() == 1
+        assert list(home.cameras.sources()) == ["door", "hall"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such pipes")

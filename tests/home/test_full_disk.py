@@ -249,6 +249,27 @@ def test_a_home_learns_again_when_there_is_room_again(tmp_path):
         assert len(home.learner) == 2
 
 
+def test_a_disk_that_refused_is_not_tried_again_before_its_time(tmp_path, monkeypatch):
+    """Frames come many times a second: nothing is written, and nothing is read for an undo."""
+    with opened(tmp_path, retention=RetentionPolicy(retry_seconds=1000)) as home:
+        home.teach(np.zeros(8), "ana")
+        pages(home, 0)
+        with pytest.raises(NotSaved):
+            home.teach(np.ones(8), "ana", picture=png(0, side=90))
+        pages(home, 1000)
+        read = []
+        monkeypatch.setattr(home._files, "learner_after", read.append)
+        before = home.sequence
+        assert home.observe(np.full(8, 0.1), camera="door", frame=0).label == "ana"
+        home.record_camera("door", "failing", "Connection refused")
+        home.record_sighting(camera="door", frame=0, name="ana")
+        for change in (lambda: home.teach(np.ones(8), "ben"), lambda: home.undo(to=0)):
+            with pytest.raises(NotSaved, match="nothing can be changed at the moment"):
+                change()
+        assert (home.sequence, home.album.sightings(), read) == (before, [], [])
+        monkeypatch.undo()
+
+
 COPIED = """
 import shutil, sys
 from pathlib import Path
@@ -299,3 +320,28 @@ def test_the_ballast_has_the_size_that_was_asked_for_last(tmp_path, monkeypatch,
         Ballast(tmp_path / "ballast", size).reserve()
         assert (tmp_path / "ballast").stat().st_size == size
         assert (tmp_path / "ballast").stat().st_blocks * 512 >= size
+
+
+def test_space_that_the_disk_refuses_at_the_sync_is_not_reserved(tmp_path, monkeypatch):
+    """Another process was quicker, and a disk may say so late."""
+
+    def full_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full_disk)
+    ballast = Ballast(tmp_path / "ballast", 1000)
+    ballast.reserve()
+    assert len(ballast) == 0
+    assert not (tmp_path / "ballast").exists()
+
+
+@pytest.mark.parametrize("megabytes", [0, 0.1])
+def test_what_the_ballast_is_for_is_explained_where_there_is_one(tmp_path, megabytes):
+    explanation = tmp_path / "README.txt"
+    with opened(tmp_path, retention=RetentionPolicy(ballast_megabytes=megabytes)) as home:
+        home.expire()
+        assert explanation.exists() == (megabytes > 0)
+        if megabytes:
+            explanation.write_text("a note of my own", encoding="utf-8")
+            home.expire()
+            assert explanation.read_text(encoding="utf-8") == "a note of my own"

@@ -18,7 +18,15 @@ from helpers.homes import opened, png, watch
 from helpers.killing import environment
 from onlooker.home.events import digest
 from onlooker.home.reopen import is_home
-from onlooker.home.transfer import Export, ExportError, export, import_into, read, to_bytes
+from onlooker.home.transfer import (
+    Export,
+    ExportError,
+    export,
+    export_person,
+    import_into,
+    read,
+    to_bytes,
+)
 
 
 @pytest.fixture
@@ -38,6 +46,41 @@ def test_an_export_makes_the_same_home_again(exported, tmp_path):
         assert digest(home.learner) == word
         assert len(home.album.vertices()) == 1
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+
+
+def test_an_import_makes_the_folders_its_home_lies_in(exported, tmp_path):
+    path, word = exported
+    place = tmp_path / "not" / "there" / "yet"
+    import_into(place, path)
+    with opened(place) as home:
+        assert digest(home.learner) == word
+
+
+def test_what_an_import_left_that_was_killed_does_not_stop_the_next(exported, tmp_path):
+    path, _ = exported
+    (tmp_path / ".second.partial" / "snapshots").mkdir(parents=True)
+    import_into(tmp_path / "second", path)
+    assert not (tmp_path / ".second.partial").exists()
+
+
+def test_the_export_of_a_person_has_their_faces_and_nobody_elses(tmp_path):
+    """Labeled and learned ones, and their pictures; not what is stored to say who it is not."""
+    with opened(tmp_path) as home:
+        home.teach(np.full(8, 5.0), "ben", picture=png(1))
+        home.teach(np.zeros(8), "ana", picture=png(2))
+        home.teach(np.zeros(8), not_name="ben")
+        learned = home.observe(np.full(8, 0.1), camera="door", frame=1, picture=png(3)).vertex
+        home.teach(np.full(8, 0.2), not_name="ben", picture=png(4))
+        excluded = int(home.vertices().ids[-1])
+        mine = [1, learned, excluded]
+        made = export_person(home, "ana", mine).export()
+        known = made.learner.vertices()
+        assert known.ids.tolist() == [1, learned]
+        assert known.names == ("ana", None)
+        assert made.learner.names == ("ana",)
+        assert made.pictures[1] == png(2)
+        assert made.pictures[learned] == png(3)
+        assert 0 not in made.pictures
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by a limit")

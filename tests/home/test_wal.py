@@ -79,6 +79,13 @@ def test_one_flipped_bit_in_the_log_loses_no_acknowledged_event(killed):
         assert [copy.read_bytes() for copy in copies] == [bytes(damaged)]
 
 
+def test_a_bit_that_was_flipped_back_is_said(killed):
+    with opened(killed.copy(with_flipped_bits(killed.log, 8 * (32 + 9 * FRAME + 10)))) as home:
+        (problem,) = home.problems
+        assert problem.startswith("1 flipped bits in the write-ahead log were corrected")
+        assert "onlooker.db.damaged-1-wal; check the disk" in problem
+
+
 def test_most_flipped_bits_are_found_from_the_checksums_alone(killed):
     rng, corrected = random.Random(1), 0
     for _ in range(30):
@@ -86,6 +93,18 @@ def test_most_flipped_bits_are_found_from_the_checksums_alone(killed):
         damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
         corrected += WriteAheadLog(bytes(damaged), 4096).before_damage() == killed.log
     assert corrected > 20
+
+
+def test_a_bit_that_was_cleared_is_found_as_one_that_was_set(killed):
+    """Most of a page is zeros, so random bits are mostly set."""
+    rng, bits = random.Random(3), np.unpackbits(np.frombuffer(killed.log, np.uint8))
+    places = [int(at) // 8 for at in np.flatnonzero(bits) if (at // 8 - 32) % FRAME >= 24]
+    corrected = 0
+    for place in rng.sample(places, 20):
+        bit = next(n for n in range(8) if killed.log[place] >> n & 1)
+        log = WriteAheadLog(with_flipped_bits(killed.log, 8 * place + bit), 4096)
+        corrected += log.before_damage() == killed.log
+    assert corrected > 12
 
 
 def with_flipped_bits(log, *bits):
@@ -102,6 +121,23 @@ def test_every_bit_of_the_header_and_of_what_a_frame_states_is_found_from_the_ch
     for bit in [*range(256), *stated]:
         log = WriteAheadLog(with_flipped_bits(killed.log, bit), 4096)
         assert (log.corrected, log.before_damage() == killed.log) == (1, True), bit
+
+
+def test_every_bit_in_the_salts_of_the_last_frame_is_found(killed):
+    """No frame follows that would say that it is one of this log."""
+    start = 8 * (len(killed.log) - FRAME + 8)
+    for bit in range(start, start + 64):
+        log = WriteAheadLog(with_flipped_bits(killed.log, bit), 4096)
+        assert (log.corrected, log.before_damage() == killed.log) == (1, True), bit - start
+
+
+def test_frames_that_an_earlier_log_left_behind_are_not_read(killed):
+    """Their salts differ, even if it is by one bit, and no checksum continues that of this log."""
+    for bit in (8 * 8, 8 * 12 + 5):
+        left = with_flipped_bits(killed.log[32 : 32 + FRAME], bit)
+        log = WriteAheadLog(killed.log + left + killed.log[32 + FRAME : 32 + 2 * FRAME][:-1], 4096)
+        assert (log.corrected, log.transactions_behind) == (0, 0)
+        assert log.before_damage() == killed.log
 
 
 def test_two_wrong_bits_in_the_salts_of_a_frame_are_not_corrected(killed):
@@ -140,7 +176,19 @@ def test_a_zeroed_frame_of_the_log_costs_what_is_said_to_be_lost(killed, frame):
     count = (len(killed.log) - 32) // FRAME
     start = 32 + frame % count * FRAME
     damaged = killed.log[:start] + bytes(FRAME) + killed.log[start + FRAME :]
-    assert assert_nothing_lost_unsaid(killed, killed.copy(damaged)) <= 1
+    folder = killed.copy(damaged)
+    assert assert_nothing_lost_unsaid(killed, folder) <= 1
+    copies = [path.read_bytes() for path in folder.glob("*.damaged-1-wal")]
+    assert copies == ([damaged] if frame >= 0 else []), "the log may end before the last one"
+
+
+def test_what_was_recovered_from_behind_damage_is_said(killed):
+    start = 32 + 7 * FRAME
+    damaged = killed.log[:start] + bytes(FRAME) + killed.log[start + FRAME :]
+    with opened(killed.copy(damaged)) as home:
+        said = [each for each in home.problems if "onlooker.db.damaged-1-wal" in each]
+        assert len(said) == 1
+        assert "what could be read of the " in said[0]
 
 
 @pytest.mark.parametrize("size", [None, 0, 20, 5000, 200_000, -1])
@@ -164,8 +212,9 @@ def test_a_wrong_page_size_in_the_database_is_no_traceback_and_spares_the_log(ki
     assert WriteAheadLog(killed.log, int.from_bytes(stated, "big")).corrected == 0
 
 
-def test_what_was_never_acknowledged_is_not_called_lost(killed):
-    """A power cut tears the last transaction before anybody heard of it."""
+@pytest.mark.parametrize("behind", [1, 2])
+def test_what_was_never_acknowledged_is_not_called_lost(killed, behind):
+    """A power cut tears the last transaction before anybody heard of it, in one of its frames."""
     folder = killed.copy(killed.log)
     home = opened(folder, retention=NEVER)
     acknowledged = (folder / "lock").read_bytes()
@@ -175,7 +224,11 @@ def test_what_was_never_acknowledged_is_not_called_lost(killed):
     torn = shutil.copytree(folder, killed.folder.with_name("torn"))
     home.close()
     log = (torn / "onlooker.db-wal").read_bytes()
-    (torn / "onlooker.db-wal").write_bytes(log[: -2 * FRAME] + bytes(FRAME) + log[-FRAME:])
+    start = len(log) - (behind + 1) * FRAME
+    (torn / "onlooker.db-wal").write_bytes(log[:start] + bytes(FRAME) + log[start + FRAME :])
+    assert WriteAheadLog((torn / "onlooker.db-wal").read_bytes(), 4096).transactions_behind == (
+        behind - 1
+    )
     (torn / "lock").write_bytes(acknowledged)
     with opened(torn) as home:
         assert home.problems == ()

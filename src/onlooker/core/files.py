@@ -26,8 +26,8 @@ PathLike: TypeAlias = str | os.PathLike[str]
 Writer: TypeAlias = Callable[[BinaryIO], object]
 """Writes the content into the file it is given; it need not flush or close it."""
 
-TEMPORARY_FILES = ".onlooker-*.tmp"
-"""Pattern of the names that unfinished files have."""
+TEMPORARY_FILES = ".onlooker-*.tmp*"
+"""Pattern of the names that unfinished files have; a database has files of its own beside it."""
 _MOST_TOML = 1 << 20
 _DEEP_KEY = r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){64}"""
 """tomllib takes time and memory by the square of the length of a dotted key."""

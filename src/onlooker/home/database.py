@@ -6,6 +6,7 @@ secure_delete: deleted values are overwritten. SQLite does not notice a flipped 
 so rows that cannot be computed again carry a CRC32 (`row_crc`).
 """
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -114,6 +115,8 @@ SQLITE_VERSION = sqlite3.sqlite_version
 """For problem reports."""
 _text = partial(str, encoding="utf-8", errors="replace")
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_FAILING_CODES = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM)
+"""Those of a system that does not give what is in the file: it may be sound, and may come back."""
 _SETTINGS = (
     "journal_mode = WAL",
     "synchronous = FULL",
@@ -219,44 +222,51 @@ class Database:
         self._connection.close()
 
     def is_intact(self) -> bool:
-        """Whether SQLite can read every page."""
+        """Whether every page is sound; HomeError where a failing disk keeps that secret."""
         try:
-            return self.query("PRAGMA quick_check(1)") == [("ok",)]
-        except HomeError:
+            ((found,),) = self.query("PRAGMA quick_check(1)")
+        except HomeDamaged:
             return False
+        failure = re.search(r"error code=(\d+)", found)
+        if failure and int(failure[1]) & 0xFF in _FAILING_CODES:
+            raise HomeError("the database cannot be read at the moment; check the disk")
+        return bool(found == "ok")
 
     def take_over(self, damaged: Path) -> int:
         """Copy every row that can still be read in a damaged database: how many.
 
         A table is read from both ends up to the damage. Rows that are damaged themselves are copied
-        too: those who read them check them. Tables of another version are left alone.
+        too: those who read them check them. Tables of another version are left alone. A disk that
+        fails meanwhile is a HomeError: a row that it does not give is not lost.
         """
-        copied = 0
-        with suppress(*_UNREADABLE), closing(_read_only(damaged)) as source:
-            if source.execute("PRAGMA user_version").fetchone() != (VERSION,):
-                return 0
-            names = (
-                "SELECT name, sql FROM sqlite_master WHERE type = 'table' "
-                "AND name NOT LIKE 'sqlite_%'"
-            )
-            tables = dict(self.query(names))
-            with self.transaction():
-                for table, sql in tables.items():
-                    key = "1" if "WITHOUT ROWID" in sql else "rowid"
-                    copied += self._take_over_table(source, table, key)
+        for _ in range(2):  # SQLite calls a schema damaged that the disk did not give once
+            with _skipped_damage(), closing(_read_only(damaged)) as source:
+                return self._take_over_tables(source)
+        return 0
+
+    def _take_over_tables(self, source: sqlite3.Connection) -> int:
+        if source.execute("PRAGMA user_version").fetchone() != (VERSION,):
+            return 0
+        names = (
+            "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
+        tables, copied = dict(self.query(names)), 0
+        source.execute("SELECT count(*) FROM sqlite_master")  # reads the schema: or raises here
+        with self.transaction():
+            for table, sql in tables.items():
+                key = "1" if "WITHOUT ROWID" in sql else "rowid"
+                copied += self._take_over_table(source, table, key)
         return copied
 
     def _take_over_table(self, source: sqlite3.Connection, table: str, key: str) -> int:
         copied = 0
         for order in ("ASC", "DESC"):
-            try:
+            with _skipped_damage():
                 for row in source.execute(f"SELECT * FROM {table} ORDER BY {key} {order}"):
                     marks = ",".join("?" * len(row))
                     insert = f"INSERT OR IGNORE INTO {table} VALUES ({marks})"
                     copied += self.execute(insert, row)
                 return copied
-            except _UNREADABLE:
-                continue  # from the other end
         return copied
 
     # ---- statements
@@ -405,6 +415,16 @@ def _read_only(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     connection.text_factory = _text
     return connection
+
+
+@contextmanager
+def _skipped_damage() -> Iterator[None]:
+    """Leave the block where a database is damaged; a disk that fails is a HomeError."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _FAILING_CODES:
+            raise HomeError(f"{error}; check the disk") from error
 
 
 @contextmanager

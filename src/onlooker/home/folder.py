@@ -9,6 +9,7 @@ lock                           the process that has the home open; the last even
 ballast, README.txt            space reserved for deleting when the disk is full, and what it is for
 token.json, sessions.json      the service's token and who is signed in; needed while it is closed
 login/                         one-time codes for signing in, and where the service listens
+onlooker.db.new                one that takes the place of a damaged one in a moment
 onlooker.db.damaged-N          a database that could not be read, for a person to inspect
 onlooker.db.damaged-N-wal      its write-ahead log, or one that was repaired, as it was found
 before-version-N/              a copy of the home before it was migrated to version N
@@ -19,8 +20,8 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from typing import Any
 from onlooker.core import snapshot
 from onlooker.core.errors import BadValue, Incompatible, SnapshotError
 from onlooker.core.files import (
+    move_into_place,
     refuse_irregular,
     remove_temporary_files,
     replace_file,
@@ -61,6 +63,8 @@ _ONLY_COMPACTING = -1
 _FORGOTTEN_NAME, _FORGOTTEN_PERSON = f"{FORGETTING} name", f"{FORGETTING} person"
 """Numbers for each name and person to erase: the event up to which."""
 DATABASE_FILE = "onlooker.db"
+UNFINISHED_DATABASE = ".onlooker-database.tmp"
+"""A new database for one that is damaged, while rows are taken over; matches `TEMPORARY_FILES`."""
 BACKUP_FOLDERS = ".backup-*"
 """Pattern of the folders with a copy that is being sent."""
 PER_HORIZON = 7
@@ -84,29 +88,23 @@ class HomeFolder:
         """What was found damaged or could not be done."""
         self._path, self.retention, self._clock = path, retention, clock
         self.ballast = Ballast(path / "ballast", int(retention.ballast_megabytes * MEGABYTE))
-        try:
+        with _translated_errors(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             _refuse_pipes(path)
             self._lock = Lock(path / "lock")
-        except OSError as error:
-            name = f" ({Path(error.filename).name})" if error.filename else ""
-            raise HomeError(
-                f"cannot open a home in {path}: {error.strerror}{name}; check the path, its "
-                "permissions and the free space"
-            ) from error
-        try:
-            remove_temporary_files(path)
-            for unsent in path.glob(BACKUP_FOLDERS):
-                shutil.rmtree(unsent)
-            self._open_or_set_aside(fresh)
-            self.snapshots = Snapshots(path / "snapshots", fresh)
-            if not self.snapshots.sequences() and not self.log.last()[0]:
-                self.snapshots.save(load_or_new(fresh, adopt), 0)
-            self.log.sequence = self._newest_event()
-            self._count_rows()
-        except BaseException:
-            self._lock.release()
-            raise
+            try:
+                remove_temporary_files(path)
+                for unsent in path.glob(BACKUP_FOLDERS):
+                    shutil.rmtree(unsent)
+                self._open_or_set_aside(fresh)
+                self.snapshots = Snapshots(path / "snapshots", fresh)
+                if not self.snapshots.sequences() and not self.log.last()[0]:
+                    self.snapshots.save(load_or_new(fresh, adopt), 0)
+                self.log.sequence = self._newest_event()
+                self._count_rows()
+            except BaseException:
+                self._lock.release()
+                raise
 
     def close(self) -> None:
         """Close the database and release the lock."""
@@ -134,6 +132,7 @@ class HomeFolder:
     # ---- opening
 
     def _open_or_set_aside(self, learner: OnlineHarmonicLearner) -> None:
+        self._finish_replacement()
         try:
             self._open_database(learner)
         except HomeDamaged as error:
@@ -144,6 +143,9 @@ class HomeFolder:
             is_damaged = self.database.size <= CHECKED_SIZE and not self.database.is_intact()
         except HomeDamaged:
             is_damaged = True
+        except BaseException:
+            self.database.close_as_it_is()
+            raise
         if is_damaged:
             self.database.close_as_it_is()
             self._replace_database("some pages cannot be read", learner)
@@ -154,9 +156,7 @@ class HomeFolder:
             copied = migration.needs_copy(database)
             if copied:
                 migration.put_copy_aside(self._path, database)
-            database.upgrade(
-                lambda: problems.extend(migration.import_files(self._path, database, learner))
-            )
+            problems = self._upgrade(database, learner)
             migration.remove_imported_files(self._path)
         except BaseException:
             database.close_as_it_is()
@@ -165,6 +165,13 @@ class HomeFolder:
             self.report(f"{problem}; it is in the copy of the home" if copied else problem)
         self.database = database
         self.log, self.album = EventLog(database, self._clock), Album(database)
+
+    def _upgrade(self, database: Database, learner: OnlineHarmonicLearner) -> list[str]:
+        problems: list[str] = []
+        database.upgrade(
+            lambda: problems.extend(migration.import_files(self._path, database, learner))
+        )
+        return problems
 
     @property
     def _database_path(self) -> Path:
@@ -222,21 +229,57 @@ class HomeFolder:
         return f"onlooker.db.damaged-{number}"
 
     def _replace_database(self, reason: str, learner: OnlineHarmonicLearner) -> None:
-        """Continue with a new database that has every row of the old one that can be read."""
-        aside = self._path / self._name_for_damaged()
-        self._database_path.rename(aside)
-        for suffix in LOG_SUFFIXES:
-            with suppress(FileNotFoundError):
-                Path(f"{self._database_path}{suffix}").rename(f"{aside}{suffix}")
-        sync_folder(self._path)
+        """Continue with a new database that has every row of the old one that can be read.
+
+        It is complete before the old one is touched: a disk that fails meanwhile costs nothing.
+        """
+        new = self._path / UNFINISHED_DATABASE
+        try:
+            remove_temporary_files(self._path)
+            database = Database(new)
+            try:
+                problems = self._upgrade(database, learner)
+                count = database.take_over(self._database_path)
+                database.checkpoint()
+            finally:
+                database.close_as_it_is()
+            move_into_place(new, self._replacement)
+        except OSError as error:
+            raise HomeError(
+                f"the database is damaged ({reason}), and no new one can be made: {error.strerror}"
+            ) from error
+        aside = self._name_for_damaged()
+        self._finish_replacement(aside)
         self._open_database(learner)
-        count = self.database.take_over(aside)
         self.album.remove_loose_faces()
         self.album.newest_number = self.album.last_sighting()
+        for problem in problems:
+            self.report(problem)
         self.report(
-            f"the database is damaged ({reason}) and was set aside as {aside.name}; {count} rows "
-            "of it could be read and were taken over"
+            f"the database is damaged ({reason}) and was set aside as {aside}; {count} rows of it "
+            "could be read and were taken over"
         )
+
+    @property
+    def _replacement(self) -> Path:
+        return self._path / f"{DATABASE_FILE}.new"
+
+    def _finish_replacement(self, aside: str = "") -> None:
+        """Put a complete new database in the place of a damaged one, which is set aside.
+
+        Without a name for that one, only what a killed process had begun: the database itself is
+        the first that is moved.
+        """
+        new, path = self._replacement, self._database_path
+        if not aside and path.exists():
+            new.unlink(missing_ok=True)
+        if not new.exists():
+            return
+        target = self._path / (aside or f"{self._name_for_damaged()}-rest")
+        for suffix in ("", *LOG_SUFFIXES):
+            with suppress(FileNotFoundError):
+                Path(f"{path}{suffix}").rename(f"{target}{suffix}")
+        move_into_place(new, path)
 
     def acknowledge(self) -> None:
         """Store how far the home is, once that is on the disk."""
@@ -252,7 +295,8 @@ class HomeFolder:
         good, first = self._good_snapshots(), 0
         with suppress(HomeError):  # a disk that cannot be read says so when it is used
             first = self.log.first()
-        return min((each for each in good if each >= first - 1), default=max(good))
+        newest = max(good, default=self.log.sequence)
+        return min((each for each in good if each >= first - 1), default=newest)
 
     def learner_after(self, sequence: int) -> Replayed:
         """The learner as it was after an event."""
@@ -320,7 +364,12 @@ class HomeFolder:
         sequence = self.log.sequence
         self.snapshots.save(learner, sequence)
         self.database.close_as_it_is()
-        self._replace_database("some pages cannot be read", learner)
+        try:
+            self._replace_database("some pages cannot be read", learner)
+        except HomeError:
+            with suppress(HomeError, OSError):  # the old one, until the disk allows it
+                self._open_database(learner)
+            raise
         self.log.sequence = sequence
 
     def _continue_from_snapshot(self, learner: OnlineHarmonicLearner) -> None:
@@ -494,6 +543,19 @@ class Snapshots:
         return Saved.read(
             path, distance=like.kernel.distance, quantizer=quantizer, features=like.features
         )
+
+
+@contextmanager
+def _translated_errors(folder: Path) -> Iterator[None]:
+    """Say in one line which home a failing file call keeps from opening."""
+    try:
+        yield
+    except OSError as error:
+        name = f" ({Path(error.filename).name})" if error.filename else ""
+        raise HomeError(
+            f"cannot open a home in {folder}: {error.strerror}{name}; check the path, its "
+            "permissions and the free space"
+        ) from error
 
 
 def _refuse_pipes(folder: Path) -> None:

@@ -7,6 +7,7 @@ it. The copy is a home of the old version: it is deleted when it is older than t
 when somebody is forgotten.
 """
 
+import errno
 import hashlib
 import json
 import shutil
@@ -59,6 +60,7 @@ _UNREADABLE = (
     ValueError,
 )
 """What reading a damaged file may raise."""
+_FAILING = (errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 def needs_copy(database: Database) -> bool:
@@ -106,8 +108,16 @@ def import_files(folder: Path, database: Database, learner: OnlineHarmonicLearne
         except NotSaved:
             raise
         except _UNREADABLE as error:
+            if _is_failing(error):
+                raise HomeError(f"cannot read {path} at the moment; check the disk") from error
             problems.append(f"{name} of an earlier version cannot be read ({error})")
     return problems
+
+
+def _is_failing(error: BaseException) -> bool:
+    """Whether the system did not give what is in a file, which may be sound."""
+    reason = error if isinstance(error, OSError) else error.__cause__
+    return isinstance(reason, OSError) and reason.errno in _FAILING
 
 
 def remove_imported_files(folder: Path) -> None:

@@ -108,8 +108,9 @@ class Erased:
 class UndoPreview:
     """What an undo to an event would take back, and bring back.
 
-    >>> UndoPreview(41, events=3, labels={"ana": 4}, people=("ana",)).learned
-    0
+    >>> preview = UndoPreview(41, events=3, labels={"ana": 4}, people=("ana",))
+    >>> preview.learned, preview.learned_back, preview.excluded, preview.excluded_back
+    (0, 0, 0, 0)
     """
 
     to: int

@@ -321,7 +321,7 @@ def export_person(home: Home, name: str, vertices: Collection[int]) -> PersonExp
 def sighting_cells(seen: StoredSighting) -> list[Any]:
     """A sighting as a row of a table.
 
-    >>> sighting_cells(StoredSighting(1, 60.0, "door", 7, "ana", None))
+    >>> sighting_cells(StoredSighting(1, 60.0, "door", 7, "ana", None, None, False))
     [1, 60.0, 'door', 7, 'ana', None, None, '1970-01-01T00:01:00+00:00']
     """
     where = seen.number, seen.time, seen.camera, seen.frame
