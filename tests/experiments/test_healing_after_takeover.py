@@ -47,6 +47,22 @@ def test_clicks_after_a_takeover_and_what_they_leave(setup):
     assert asdict(healed[0])["frames"] == 100
 
 
+def test_a_face_with_somebody_elses_name_is_not_counted_as_the_victims(setup):
+    """People who are alike without an attack get each other's names: no click on VICTIM asks that.
+
+    So of three faces that are named, one as the victim, the table says 3 and 1.
+    """
+    with running_on(one_by_one):
+        _, rows = takeover_and_healing(setup)
+    healed = [row for row in rows if isinstance(row, healing.HealingRow)]
+    assert [row.named_so for row in healed] == [0, 0]
+    table = healing_table([replace(healed[0], named=3, named_so=1)])
+    (cells,) = table.rows
+    found = dict(zip(table.header, cells, strict=True))
+    assert found["attacker's faces named"] == f"3 of {healed[0].faces}"
+    assert found["of them as the victim"] == "1"
+
+
 def test_a_set_without_a_takeover_has_nothing_to_heal(setup):
     with running_on(one_by_one):
         _, rows = takeover_and_healing(setup)

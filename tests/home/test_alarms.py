@@ -4,10 +4,23 @@ from itertools import cycle, islice
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from helpers.homes import crash, opened, png
 from onlooker import HeatKernel, OnlineHarmonicLearner
-from onlooker.home.alarms import DRIFTED, ESTABLISHED, FAR, LESS_FAR, RUN, Alarm, AlarmWatch
+from onlooker.home.alarms import (
+    AT_CAMERA,
+    DRIFTED,
+    ESTABLISHED,
+    FAR,
+    MOVED,
+    REGION_FACES,
+    RUN,
+    TOUCHES,
+    Alarm,
+    AlarmWatch,
+    _rank_correlation,
+)
 from onlooker.home.events import digest
 
 LENGTHS = (1, 6, 30, 100)
@@ -145,6 +158,35 @@ def test_somebody_who_was_hardly_ever_near_the_labels_is_not_suspected(home):
     assert alarms(home) == []
 
 
+def test_a_takeover_of_who_is_mostly_not_linked_to_a_label_is_noticed(home):
+    """Two of five faces were linked, as those of somebody who is often blurred or covered."""
+    rng = np.random.default_rng(4)
+    settle(home, rng)
+    see(home, faces(rng, VICTIM + 0.75 * OTHER, 5))
+    see(home, faces(rng, VICTIM + 3 * OTHER, 6 * RUN, spread=0.15))
+    see(home, faces(rng, VICTIM, 1))
+    assert alarms(home) == []
+    see(home, morph(rng, 6))
+    see(home, faces(rng, ATTACKER, 2 * RUN))
+    assert home.predict(ATTACKER).label == "ana"
+    assert [alarm.kind for alarm in alarms(home)] == ["region"]
+
+
+def test_a_region_is_remembered_by_its_first_and_its_newest_faces(home):
+    """So that it is known again where it began and where it is now, in bounded memory."""
+    rng = np.random.default_rng(1)
+    settle(home, rng)
+    attacker = np.array([*morph(rng, 6), *faces(rng, ATTACKER, 8 * RUN)])
+    see(home, attacker)
+    assert len(alarms(home)) == 1
+    (region,) = home._watch._regions
+    assert len(region) == REGION_FACES
+    places = [int(np.abs(attacker - x).sum(axis=1).argmin()) for x in region]
+    half = REGION_FACES // 2
+    assert max(places[:half]) < 3 * RUN
+    assert min(places[half:]) > 5 * RUN
+
+
 def test_a_slow_morph_is_a_drift_before_it_is_complete(home):
     rng = np.random.default_rng(6)
     settle(home, rng)
@@ -171,21 +213,27 @@ def test_visits_that_come_ever_farther_away_are_no_drift(home):
     assert alarms(home) == []
 
 
-def test_who_is_less_far_must_be_more_of_a_region(home):
-    """Between the two distances, faces that scatter raise nothing, and those that do not do."""
+def test_a_region_must_have_moved_and_must_not_scatter(home):
+    """Neither of the two alone raises an alarm; both together do."""
     rng = np.random.default_rng(13)
     settle(home, rng)
     for angle in (0.4, 0.8):
         see(home, faces(rng, turned(angle), 3))
-    scattered = faces(rng, turned(1.195), 3 * RUN, spread=0.033)
-    assert LESS_FAR < away(home, scattered) < FAR
-    see(home, scattered)
-    assert alarms(home) == []
-    see(home, faces(rng, turned(0.0), 2 * ESTABLISHED))
-    compact = faces(rng, turned(1.22), RUN, spread=0.012)
-    assert LESS_FAR < away(home, compact) < FAR
-    see(home, compact)
+    near, far = (faces(rng, turned(angle), 2 * RUN, spread=0.012) for angle in (1.05, 1.25))
+    scattered = faces(rng, turned(1.25), 3 * RUN, spread=0.05)
+    assert moved(home, near) < MOVED < moved(home, scattered) < moved(home, far)
+    for rows in (near, scattered):
+        see(home, rows)
+        assert {home.predict(x).support for x in rows} == {"inferred"}
+        assert alarms(home) == []
+        see(home, faces(rng, VICTIM, 1))  # what follows is another run
+    see(home, far)
     assert [alarm.kind for alarm in alarms(home)] == ["region"]
+
+
+def moved(home, rows):
+    """The distance of their mean from the faces that are linked to a label, in reaches."""
+    return np.linalg.norm(rows.mean(axis=0) - VICTIM) / home.learner.kernel.reach
 
 
 def away(home, rows):
@@ -204,6 +252,20 @@ def test_two_people_who_touch(home):
     assert (alarm.kind, {alarm.name, alarm.other}) == ("touching", {"ana", "ben"})
 
 
+def test_faces_that_touch_somebody_else_need_not_come_in_a_row(home):
+    rng = np.random.default_rng(7)
+    settle(home, rng)
+    settle(home, rng, "ben", ATTACKER)
+    between = VICTIM + 0.9 * ATTACKER
+    see(home, faces(rng, between, TOUCHES - 1))
+    see(home, faces(rng, VICTIM, 1))
+    assert alarms(home) == []
+    see(home, faces(rng, between, 1))
+    assert [(alarm.kind, alarm.name, alarm.other) for alarm in alarms(home)] == [
+        ("touching", "ana", "ben")
+    ]
+
+
 def test_one_camera_that_differs_from_the_others(home):
     rng = np.random.default_rng(8)
     settle(home, rng)
@@ -213,6 +275,30 @@ def test_one_camera_that_differs_from_the_others(home):
     see(home, faces(rng, middle, 2), camera="yard")
     see(home, faces(rng, far, 50, spread=0.15), camera="yard")
     assert [(alarm.kind, alarm.other) for alarm in alarms(home)] == [("camera", "yard")]
+
+
+def test_the_faces_of_a_camera_that_differs_need_not_come_in_a_row(home):
+    rng = np.random.default_rng(8)
+    settle(home, rng)
+    far = VICTIM + 3 * OTHER
+    for share in (0.8, 1.5):
+        see(home, faces(rng, VICTIM + share * OTHER, 2), camera="yard")
+    see(home, faces(rng, far, AT_CAMERA - 5, spread=0.15), camera="yard")
+    see(home, faces(rng, far, 1, spread=0.15), camera="hall")
+    assert alarms(home) == []
+    see(home, faces(rng, far, 1, spread=0.15), camera="yard")
+    assert [(alarm.kind, alarm.other) for alarm in alarms(home)] == [("camera", "yard")]
+    (event,) = home.events(kind="alarm")
+    assert event.camera == "yard"
+
+
+def test_faces_at_equal_distances_are_no_drift_by_their_order():
+    """Equal values share their mean rank, whatever came first."""
+    rng = np.random.default_rng(14)
+    for count in (5, 40):
+        values = rng.integers(0, 6, count).astype(float)
+        expected = spearmanr(np.arange(count), values).statistic
+        assert _rank_correlation(values) == pytest.approx(expected)
 
 
 def test_a_face_that_a_person_labels_is_where_the_name_may_be(home):
@@ -233,6 +319,9 @@ def test_an_alarm_is_forgotten_with_either_of_the_two_it_is_about(home, name):
     settle(home, rng, "ben", ATTACKER)
     see(home, faces(rng, VICTIM + ATTACKER, RUN))
     assert len(alarms(home)) == 1
+    home.teach(OTHER, "cem")
+    home.forget("cem")
+    assert len(alarms(home)) == 1, "it is not about everybody"
     home.forget(name)
     assert alarms(home) == []
     assert not home.mentions(name)

@@ -70,6 +70,8 @@ class HealingRow(AttackRow):
     """Examples that were taken out of faces that stay."""
     named: int
     """The attacker's faces with any name after the clicks."""
+    named_so: int
+    """Of them with the victim's."""
     right_before: int
     """The victim's faces with the right name before the attack."""
     right_after: int
@@ -119,6 +121,7 @@ def heal(job: HealingJob) -> HealingRow:
                 **attack_columns(trial, attacker, victim), frames=FRAMES, faces=len(theirs),
                 taken=taken, clicks=clicks, removed=removed, taken_out=taken_out,
                 named=sum(home.predict(x).label is not None for x in theirs),
+                named_so=sum(home.predict(x).label == victim for x in theirs),
                 victim_faces=len(own),
                 right_before=sum(before.predict(x).label == victim for x in own),
                 right_after=sum(home.predict(x).label == victim for x in own),
@@ -149,13 +152,14 @@ def healing_table(rows: Sequence[HealingRow]) -> DataTable:
     """A row for each set, of the attacks that succeeded."""
     header = (
         "set", "attacks", "succeeded", "clicks, mean", "clicks, most", "faces removed, mean",
-        "attacker's faces named", "victim's recall before", "after", "labels lost",
+        "attacker's faces named", "of them as the victim", "victim's recall before", "after",
+        "labels lost",
     )  # fmt: skip
     table = []
     for name in dict.fromkeys(row.set for row in rows):
         tried = [row for row in rows if row.set == name]
         own = [row for row in tried if row.succeeded]
-        cells = ("-",) * 7
+        cells = ("-",) * 8
         if own:
             right = sum(row.victim_faces for row in own) or 1
             cells = (
@@ -163,6 +167,7 @@ def healing_table(rows: Sequence[HealingRow]) -> DataTable:
                 str(max(row.clicks for row in own)),
                 f"{sum(row.removed for row in own) / len(own):.0f}",
                 f"{sum(row.named for row in own)} of {sum(row.faces for row in own)}",
+                str(sum(row.named_so for row in own)),
                 share(sum(row.right_before for row in own) / right),
                 share(sum(row.right_after for row in own) / right),
                 str(sum(row.labels_lost for row in own)),

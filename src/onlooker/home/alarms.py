@@ -4,9 +4,9 @@ The name of every accepted face is followed, with its straight distance from the
 labeled, in units of the kernel's reach (how far a link goes). There are four alarms:
 
 - *region*: the newest faces of a name form a region of their own. None of them is linked to a
-  label; all are much more alike than they are like the faces around the labels; and before them the
-  name was mostly given to faces that are linked to a label. Somebody whose light changes, or who is
-  partly covered, scatters; somebody else does not.
+  label; their mean is far from the mean of the faces that are (a mean has little noise and pose);
+  and all are much more alike than they are like the faces around the labels. Somebody whose light
+  changes, or who is partly covered, scatters; somebody else does not.
 - *drift*: over many faces of a name the distance from the labels has grown, almost without a step
   back and without a jump, from within a link to beyond it. Light and visits come in jumps.
 - *touching*: faces of one name lie between its labels and those of another name.
@@ -37,13 +37,13 @@ RUN = 12
 """Faces of a name in a row that may be a region."""
 EVERY = 3
 """Faces between two examinations of such a run."""
-FAR, GAP = 1.27, 0.58
-"""In reaches: the distance from the labels that the middle face of a run must exceed, and by how
-much the distance from the faces around the labels exceeds the diameter of the run."""
-LESS_FAR, WIDER_GAP = 1.24, 0.75
-"""The same of who looks more like the name, and must be the more a region of their own."""
+MOVED, GAP = 1.12, 0.58
+"""In reaches: how far the mean of a run is from the mean of the faces that are linked to a label,
+and by how much the distance from the faces around the labels exceeds the diameter of the run."""
 ESTABLISHED = 20
-"""Faces of a name before the run; most of them must be linked to a label."""
+"""Faces of a name that were linked to a label, at least: else it is unknown where it belongs."""
+RECENT = 256
+"""Linked faces over which their mean is taken, about."""
 WINDOWS = (64, 96, 128, 192, 256)
 """Faces over which a drift is looked for, whenever DRIFT_EVERY more have come."""
 DRIFT_EVERY = 4
@@ -57,8 +57,9 @@ TOUCH = 0.1
 """Share of the best score that another name must have for the two to touch."""
 TOUCHES = 5
 """Of the last RUN faces."""
-AT_CAMERA = 32
-"""Newest faces of a name at one camera that are compared with those at the others."""
+AT_CAMERA, FAR = 32, 1.27
+"""Newest faces of a name at one camera that are compared with those at the others, and how far from
+the labels their middle one must be, in reaches."""
 REGION_FACES = 64
 """Faces of a region that are remembered."""
 
@@ -131,6 +132,20 @@ class _NameHistory:
         self.run = 0
         """Faces in a row, up to the newest, that are not linked to a label."""
         self.count = 0
+        self.linked_count = 0
+        self.linked_mean: Floats = np.zeros(0)
+        """Of the faces that are linked to a label, the recent ones."""
+
+    def note(self, x: Floats, face: NotedFace) -> None:
+        """One more face."""
+        self.faces.append(face)
+        self.vectors.append(x)
+        self.count += 1
+        self.run = 0 if face.linked else self.run + 1
+        if face.linked:
+            self.linked_count += 1
+            mean = self.linked_mean if self.linked_count > 1 else np.zeros_like(x)
+            self.linked_mean = mean + (x - mean) / min(self.linked_count, RECENT)
 
 
 class AlarmWatch:
@@ -159,10 +174,8 @@ class AlarmWatch:
         history = self._names[name]
         linked = prediction.support != "inferred"
         distance = learner.label_distance(x, name) / learner.kernel.reach
-        history.faces.append(NotedFace(distance, linked, camera, _touched(prediction)))
-        history.vectors.append(np.asarray(x, np.float64))
-        history.run = 0 if linked else history.run + 1
-        history.count += 1
+        face = NotedFace(distance, linked, camera, _touched(prediction))
+        history.note(np.asarray(x, np.float64), face)
         found = _region(learner, name, history) or _drift(history) or _other(history)
         return None if found is None else self._new_alarm(learner, name, history, *found)
 
@@ -197,15 +210,12 @@ Suspicion = tuple[AlarmKind, str | None]
 
 def _region(learner: OnlineHarmonicLearner, name: str, history: _NameHistory) -> Suspicion | None:
     """Whether the newest faces form a region of their own; cheap tests come first."""
-    if history.run < RUN or (history.run - RUN) % EVERY:
-        return None
-    faces = list(history.faces)
-    before = faces[: -history.run]
-    established = len(before) >= ESTABLISHED and 2 * sum(f.linked for f in before) > len(before)
-    away = np.median([face.distance for face in faces[-RUN:]])
-    if not established or away <= LESS_FAR:
+    if history.run < RUN or (history.run - RUN) % EVERY or history.linked_count < ESTABLISHED:
         return None
     run, kernel = np.array(history.vectors), learner.kernel
+    (moved,) = distances(kernel.distance, run.mean(axis=0), history.linked_mean[None])
+    if moved <= MOVED * kernel.reach:
+        return None
     diameter = max(float(distances(kernel.distance, x, run).max()) for x in run)
     state = learner.state()
     rows = state.vectors.astype(np.float64)
@@ -213,8 +223,7 @@ def _region(learner: OnlineHarmonicLearner, name: str, history: _NameHistory) ->
     to_labels = [distances(kernel.distance, label, rows) for label in labels]
     around = rows[np.min(to_labels, axis=0) < kernel.reach]
     apart = np.median([distances(kernel.distance, x, around) for x in run])
-    gap = GAP if away > FAR else WIDER_GAP
-    return ("region", None) if apart - diameter > gap * kernel.reach else None
+    return ("region", None) if apart - diameter > GAP * kernel.reach else None
 
 
 def _drift(history: _NameHistory) -> Suspicion | None:
