@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from helpers.homes import change_database, opened, png, stream
+from onlooker.core.errors import BadValue
+from onlooker.home.album import LARGEST, as_png, as_small_picture
 from onlooker.home.database import HomeDamaged
 
 
@@ -46,3 +48,19 @@ def test_a_picture_that_cannot_be_made_changes_nothing(tmp_path):
         with pytest.raises(RuntimeError):
             home.teach(np.zeros(8), "ana", picture=broken)
         assert (len(home.learner), home.sequence) == (0, 0)
+
+
+def test_a_face_that_was_learned_before_it_is_taught_gets_the_picture_it_is_taught_with(tmp_path):
+    with opened(tmp_path) as home:
+        home.teach(np.zeros(8), "ana")
+        vertex = home.observe(np.full(8, 0.1), camera="door", frame=0).vertex
+        home.teach(np.full(8, 0.1), "ben", picture=png(3))
+        assert home.album.picture(vertex) == png(3)
+
+
+@pytest.mark.parametrize("read", [as_png, as_small_picture])
+def test_a_picture_is_as_large_as_the_message_says_at_most(read):
+    largest = png() + bytes(LARGEST - len(png()))
+    assert read(largest) == largest
+    with pytest.raises(BadValue, match=f"at most {LARGEST} bytes"):
+        read(largest + b"x")

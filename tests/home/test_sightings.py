@@ -64,6 +64,25 @@ def test_whom_the_learner_names_comes_before_who_is_more_similar(tmp_path):
         assert [who.name for who in home.find_face(ANA)] == ["ana", None]
 
 
+def test_a_face_that_gets_a_name_is_not_told_that_the_person_was_never_here(tmp_path):
+    """She has changed since she was seen: no sighting is linked to the face, but a chain is."""
+    with opened(tmp_path) as home:
+        home.teach(ANA, "ana")
+        home.teach(BEN, "ben")
+        see(home, ANA, 1, "ana")
+        see(home, ANA + 0.1, 2, "ana", camera="yard")
+        for step in range(1, 60):
+            changed = (ANA + 0.05 * step).astype(np.float32)
+            if home.observe(changed, camera="door", frame=step).label != "ana":
+                break
+            last = changed
+        assert home.album.find_face(last, home.learner.kernel) == []
+        (ana,) = home.find_face(last)
+        assert (ana.name, ana.similarity, ana.count) == ("ana", 0.0, 2)
+        assert (ana.cameras, ana.best.camera) == ({"door": 1, "yard": 1}, "yard")
+        assert home.find_face(BEN) == []  # he is known, and was never seen
+
+
 def test_similarities_are_those_of_the_learner(tmp_path):
     with opened(tmp_path) as home:
         for number in range(40):
@@ -193,3 +212,76 @@ def test_faces_whose_sighting_was_lost_with_a_damaged_database_go(tmp_path):
     assert album.sighting_picture(1) is None
     assert album.sighting_picture(2) == png(2)
     database.close()
+
+
+def test_a_face_whose_sighting_damage_took_goes_when_anybody_is_forgotten(tmp_path):
+    """Nobody can tell any more whose face it was."""
+    with opened(tmp_path) as home:
+        home.teach(ANA, "ana")
+        see(home, ANA, 1, "ana")
+        see(home, BEN, 2, "ben")
+        home.database.execute("DELETE FROM sightings WHERE number = 1")
+        home.forget("ben")
+    assert files_with(tmp_path, near(ANA, 1).tobytes(), png(1)[40:]) == []
+
+
+def test_a_sighting_without_a_name_is_counted_when_it_is_forgotten_with_its_vertex(tmp_path):
+    with opened(tmp_path) as home:
+        home.teach(ANA, "ana")
+        home.teach(BEN, "ben")
+        home.record_sighting(camera="door", frame=1, name=None, vertex=0)
+        home.record_sighting(camera="door", frame=2, name="ana", vertex=None)
+        home.record_sighting(camera="door", frame=3, name=None, vertex=1)
+        assert home.forget("ana").sightings == 2
+        assert [seen.frame for seen in home.album.sightings()] == [3]
+
+
+def test_sightings_without_a_name_go_with_a_name_that_is_no_longer_known(tmp_path):
+    """Those that would have had it, when it was known."""
+    with opened(tmp_path) as home:
+        home.teach(ANA, "ana")
+        home.teach(BEN, "ben")
+        see(home, ANA, 1, card=1)
+        see(home, STRANGER, 2, card=2)
+        home.unteach(ANA)
+        home.teach(near(ANA, 5) + 9, "ana")
+        home.undo(to=home.sequence - 1)
+        assert "ana" not in home.learner.names
+        assert home.forget("ana").sightings == 1
+        assert [seen.frame for seen in home.album.sightings()] == [2]
+
+
+def test_no_list_of_sightings_is_longer_than_a_hundred_unless_asked_for(tmp_path):
+    database = open_database(tmp_path / "onlooker.db")
+    album = Album(database)
+    with database.transaction():
+        for number in range(103):
+            album.record_sighting(5.0, "door", number, "ana", None)
+    assert [seen.number for seen in album.sightings()] == list(range(1, 101))
+    assert [seen.number for seen in album.newest_sightings()] == list(range(103, 3, -1))
+    assert len(album.newest_sightings(limit=102)) == 102
+    database.close()
+
+
+def test_how_often_somebody_was_seen_in_each_part_of_a_time(tmp_path):
+    with opened(tmp_path, clock=(clock := Clock(1000.0))) as home:
+        for clock.now, name in ((1000, "ana"), (1009, "ana"), (1010, "ben"), (1025, "ana"),
+                                (1030, "ana"), (1031, "ana")):  # fmt: skip
+            home.record_sighting(camera="door", frame=0, name=name)
+        assert home.album.count("ana") == 5
+        assert home.album.count("ben") == 1
+        assert home.album.count("cem") == 0
+        assert home.album.sighting_counts("ana", 1000.0, 1030.0, 3) == [2, 0, 2]
+        assert home.album.sighting_counts("cem", 1000.0, 1030.0, 3) == [0, 0, 0]
+
+
+def test_a_sighting_is_no_change_of_cards_or_cameras_that_could_be_missed(tmp_path):
+    """It has a number: one that is lost would be reported twice, and as what it is not."""
+    with opened(tmp_path) as home:
+        home.teach(ANA, "ana")
+        before = home.database.changes
+        see(home, ANA, 1, "ana")
+        home.teach(BEN, "ben")
+        assert home.database.changes == before
+        home.cameras.add("door", "rtsp://10.0.0.5/1")
+        assert home.database.changes == before + 1

@@ -211,8 +211,12 @@ def find(
 
         vector = found.finder.query_vector(read_picture(photo), face)
         answers = find_everywhere([site.name for site in found.sites], vector, timeout)
-    rows = [(answer.site, who) for answer in answers for who in answer.seen]
-    for site, who in sorted(rows, key=lambda row: -row[1].similarity):
+    rows = [
+        (rank, -who.similarity, answer.site, who)
+        for answer in answers
+        for rank, who in enumerate(answer.seen)  # a site puts whom it names before all others
+    ]
+    for _, _, site, who in sorted(rows, key=lambda row: row[:2]):
         print_row(site=site, **asdict(who))
     missing = [answer for answer in answers if answer.problem]
     print_problems(f"without site {answer.site}: {answer.problem}" for answer in missing)

@@ -40,7 +40,7 @@ _OF_A_SIGHTING = ("sighting_vectors", "sighting_pictures")
 class StoredSighting:
     """Who was seen where, and when.
 
-    >>> StoredSighting(1, 0.0, "door", 7, "ana", 3).name
+    >>> StoredSighting(1, 0.0, "door", 7, "ana", 3, card=None, picture=False).name
     'ana'
     """
 
@@ -50,9 +50,9 @@ class StoredSighting:
     frame: int
     name: str | None
     vertex: int | None
-    card: int | None = None
+    card: int | None
     """Of the stranger, who may have been named since."""
-    picture: bool = False
+    picture: bool
     """Whether there is a picture of it."""
 
 
@@ -60,7 +60,7 @@ class StoredSighting:
 class SeenBefore:
     """Somebody who looks like a face: when and where they were seen.
 
-    >>> first, last = (StoredSighting(n, n, "door", 0, "ana", None) for n in (1, 5))
+    >>> first, last = (StoredSighting(n, n, "door", 0, "ana", 3, None, False) for n in (1, 5))
     >>> SeenBefore("ana", None, 0.9, 2, {"door": 2}, first, last, last).last.time
     5
     """
@@ -69,9 +69,9 @@ class SeenBefore:
     card: int | None
     """Of a stranger; both None: nobody known, where no cards are made."""
     similarity: float
-    """Of the face to the most similar of these sightings, from 0 to 1."""
+    """Of the face to the most similar of these sightings, from 0 to 1; 0: not linked to any."""
     count: int
-    """Sightings that are similar enough to be linked."""
+    """Sightings that are similar enough to be linked; all of the person's, if none is."""
     cameras: dict[str, int]
     """How many of them at each camera."""
     first: StoredSighting
@@ -320,14 +320,31 @@ class Album:
         for seen in self._numbered(near):
             key = (None, seen.card) if seen.name is None else (seen.name, None)
             groups.setdefault(key, []).append(seen)
-        found = [_seen_before(*key, group, near) for key, group in groups.items()]
+        found = []
+        for (name, card), group in groups.items():
+            best = max(group, key=lambda seen: near[seen.number])
+            found.append(_seen_before(name, card, near[best.number], group, best))
         return sorted(found, key=lambda one: -one.similarity)
+
+    def sightings_of(self, name: str, x: ArrayLike, kernel: HeatKernel) -> SeenBefore | None:
+        """All sightings of a person, none of which is linked to a face; None: never seen."""
+        like = np.asarray(x, dtype=np.float64)
+        where = "JOIN sightings USING (number) JOIN persons USING (person) WHERE name = ?"
+        gaps: dict[int, float] = {}
+        for numbers, rows in self._vectors(len(like), where, (as_text(name),)):
+            squared = squared_distances(kernel.distance, like, rows)
+            gaps.update(zip(numbers, squared.tolist(), strict=True))
+        group = list(self._numbered(gaps))
+        if not group:
+            return None
+        nearest = min(group, key=lambda seen: gaps[seen.number])
+        return _seen_before(name, None, 0.0, group, nearest)
 
     def _vectors(
         self, length: int, where: str = "", values: Sequence[Any] = ()
     ) -> Iterator[tuple[list[int], Floats]]:
         """Numbers and vectors of this length, many at a time; damaged ones are left out."""
-        sql = f"SELECT number, crc, vector FROM sighting_vectors {where}"
+        sql = f"SELECT number, sighting_vectors.crc, vector FROM sighting_vectors {where}"
         rows = self._database.iterate(sql, values)
         while chunk := list(islice(rows, AT_ONCE)):
             sound = [row for row in chunk if len(row[2]) == 4 * length and crc32(row[2]) == row[1]]
@@ -436,10 +453,13 @@ class Album:
 
 
 def _seen_before(
-    name: str | None, card: int | None, group: list[StoredSighting], near: dict[int, float]
+    name: str | None,
+    card: int | None,
+    similarity: float,
+    group: list[StoredSighting],
+    best: StoredSighting,
 ) -> SeenBefore:
     cameras: dict[str, int] = {}
     for seen in group:
         cameras[seen.camera] = cameras.get(seen.camera, 0) + 1
-    best = max(group, key=lambda seen: near[seen.number])
-    return SeenBefore(name, card, near[best.number], len(group), cameras, group[0], group[-1], best)
+    return SeenBefore(name, card, similarity, len(group), cameras, group[0], group[-1], best)

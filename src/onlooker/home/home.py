@@ -155,8 +155,6 @@ class Home:
 
         What it learned may raise an alarm, which is an event of its own.
         """
-        if self._is_waiting:
-            return self.learner.predict(x)
         try:
             prediction = self._change(
                 "observe",
@@ -456,7 +454,7 @@ class Home:
     def _refuse_unreachable(self, to: int) -> None:
         files = self._files
         if not is_number(to, whole=True) or not files.oldest <= to <= self.sequence:
-            forgotten = is_number(to, whole=True) and files.log.last_forgetting() > to
+            forgotten = is_number(to, whole=True) and 0 <= to < files.log.last_forgetting()
             why = " since somebody was forgotten after it" if forgotten else ""
             raise NotFound(
                 f"event {to!r} cannot be undone to{why}; give one from {files.oldest} to "
@@ -632,8 +630,9 @@ class Home:
     def find_face(self, x: ArrayLike) -> list[SeenBefore]:
         """Was this face here before? Everybody whose sightings it is linked to.
 
-        The most similar first, but before all others whom the learner names: of somebody who has
-        changed, it knows more than any single sighting tells.
+        The most similar first, but before all others whom the learner names, also if no sighting
+        of them is linked to it: of somebody who has changed, it knows more than any single
+        sighting tells.
 
         >>> import tempfile
         >>> from onlooker import HeatKernel
@@ -646,6 +645,9 @@ class Home:
         """
         found = self.album.find_face(x, self.learner.kernel)
         name = self.predict(x).label if len(self.learner) else None
+        if name is not None and all(who.name != name for who in found):
+            named = self.album.sightings_of(name, x, self.learner.kernel)
+            found += [] if named is None else [named]
         return sorted(found, key=lambda who: who.name is None or who.name != name)
 
     def record_twice(self, name: str, surer: int, other: int, *, camera: str, frame: int) -> None:

@@ -15,6 +15,7 @@ from onlooker.home.transfer import csv_text
 from onlooker.video.addresses import SourceError
 from onlooker.video.image_files import PictureError
 from onlooker.web.auth import Refused
+from onlooker.web.backup_process import BackupUnderWay
 from onlooker.web.cameras import CameraTaken
 from onlooker.web.people import NothingLearned
 from onlooker.web.schemas import Problem
@@ -22,6 +23,7 @@ from onlooker.web.schemas import Problem
 STATUS: tuple[tuple[type[OnlookerError], int], ...] = (
     (NotFound, 404),
     (LabelConflict, 409),
+    (BackupUnderWay, 409),
     (CameraTaken, 409),
     (NothingLearned, 409),
     (BadValue, 422),
@@ -36,7 +38,7 @@ DESCRIPTIONS = {
     401: "The token is missing or wrong.",
     403: "The request comes from a page of another site.",
     404: "There is no such person, face, camera or event.",
-    409: "It contradicts what is known.",
+    409: "It contradicts what is known, or what is being done.",
     413: "The body is too large.",
     422: "The request is invalid.",
     429: "Too many wrong tokens.",

@@ -482,7 +482,8 @@ class SightingRow(Schema):
 class SeenBeforeRow(Schema):
     """Somebody who looks like a face: how similar the most similar sighting is, from 0 to 1.
 
-    count: how many sightings are similar enough to be linked, and how many of them at each camera.
+    count: how many sightings are similar enough to be linked, and how many of them at each camera;
+    all of the person's, with similarity 0, if the learner names the face and none is linked to it.
     name and card are null where nobody is known and no cards are made.
     """
 
