@@ -8,18 +8,32 @@ import pytest
 from typer.testing import CliRunner
 
 from onlooker.cli.app import app
+from onlooker.experiments.peer_packages import CAPYMOA, GRAPH_LEARNING, Package
 from onlooker.experiments.peers import (
-    METHODS,
     OURS,
     STREAMS,
     PeerJob,
     PeerRow,
     markdown_row,
+    methods_found,
     peer_stream,
     relatives,
     run_peer,
     winners,
 )
+
+
+def test_a_package_that_is_not_there_is_a_line_that_says_what_to_install(monkeypatch):
+    absent = Package("no_such_package", "Other", "pip install other")
+    assert absent.missing == "Other is not compared: pip install other"
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    without_java = Package("numpy", "Other", "pip install other", java=True)
+    assert (
+        without_java.missing
+        == "Other is not compared: it needs Java, install a runtime of version 17"
+    )
+    assert Package("numpy", "Other", "pip install other").missing is None
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -32,7 +46,7 @@ def test_five_labels_a_class_and_nothing_else_is_labeled(stream):
     assert set(shown.truth) <= set(shown.names)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", methods_found())
 def test_a_method_answers_and_is_measured(method):
     found = run_peer(PeerJob("Bananas", method, seed=0, examples=120))
     assert 0.3 * found.coverage < found.accuracy <= found.coverage <= 1.0  # nobody is not right
@@ -58,9 +72,12 @@ def test_one_table_of_all(tmp_path):
     ran = CliRunner().invoke(app, [*arguments, *options])
     assert ran.exit_code == 0, ran.output
     rows = json.loads(files[0].read_text())
-    assert [row["method"] for row in rows] == list(METHODS)
+    assert [row["method"] for row in rows] == methods_found()
     assert "wins" in ran.output
-    assert "GraphLearning: " in ran.output
+    for package in (GRAPH_LEARNING, CAPYMOA):  # rows, or a line that says what to install
+        rows_of = [row for row in rows if row["method"].startswith(package.name)]
+        assert len(rows_of) == (2 if package.missing is None else 0)
+        assert (f"{package.name} is not compared: " in ran.output) == (not rows_of)
     assert all(file.stat().st_size > 1000 for file in files)
 
 

@@ -41,10 +41,11 @@ def peers(
         Path | None, typer.Option("--json", metavar="FILE", help="Where the rows are written.")
     ] = None,
 ) -> None:
-    """Accuracy, coverage, time and memory beside scikit-learn and river, in one table.
+    """Accuracy, coverage, time and memory beside other libraries, in one table.
 
     Five labels a class, everything else unlabeled: digits, ImageSegments, Phishing and Bananas.
-    It says who wins where. Takes minutes.
+    Beside scikit-learn and river, GraphLearning and CapyMOA where they are installed. It says who
+    wins where, and what is missing. Takes minutes.
 
     Example: onlooker bench peers --plot peers.svg --json peers.json
     """

@@ -11,15 +11,18 @@ Ours takes what `suggest` gives for the labeled and the first 200 other examples
 the nearest label answers where it says nobody. The others with a graph, and ours in a third, share
 one bandwidth, taken from the distances of 200 examples; everything else is the default of its
 library. docs/peers.md says what was fixed before any result was seen. Memory is the most that was
-allocated while a method ran, measured on the first 300 examples for those that see a stream.
+allocated while a method ran, measured on the first 300 examples for those that see a stream; of a
+method in a Java machine, what it holds there at the end. Those of packages that no extra installs
+are rows where their package can be imported (`peer_packages`).
 """
 
 import sys
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean
 from time import perf_counter
@@ -32,20 +35,31 @@ from numpy.typing import NDArray
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from river import datasets, neighbors
+from river import datasets
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import kneighbors_graph
 from sklearn.semi_supervised import LabelPropagation, LabelSpreading, SelfTrainingClassifier
 
-from onlooker import HeatKernel, OnlineHarmonicLearner, Prediction, suggest
+from onlooker import ClosestPair, HeatKernel, LeastVariance, OnlineHarmonicLearner, suggest
 from onlooker.baselines.self_training import SelfTraining
 from onlooker.baselines.temporal_propagation import TemporalLabelPropagation
 from onlooker.compat.sklearn import HarmonicClassifier, auto_bandwidth
 from onlooker.core.checks import Floats
+from onlooker.core.quantizer import Quantizer
 from onlooker.experiments.accuracy import HasLabel, StreamLearner, answers_of
 from onlooker.experiments.paper.references import LabeledStream, NearestLabeled
 from onlooker.experiments.parallel import spread
+from onlooker.experiments.peer_packages import (
+    CAPYMOA,
+    GRAPH_LEARNING,
+    CapyMoa,
+    GraphLearning,
+    Package,
+    RiverNearest,
+    java_megabytes,
+    what_is_missing,
+)
 from onlooker.experiments.report.plots import COLOURS, GREY, STYLE
 
 EXAMPLES = 1000
@@ -59,10 +73,10 @@ MEASURED = 300
 """Examples of a stream while memory is measured, which slows everything down."""
 OURS = "Onlooker, else the nearest label"
 """The row that is compared: every example gets an answer, as from most of the others."""
+LEAST_VARIANCE = "Onlooker, least variance"
+"""As OURS, but for the quantizer."""
 NEIGHBOURS = 7
 """Those of scikit-learn's LabelPropagation with kernel="knn"."""
-NOT_COMPARED = {"graphlearning": "GraphLearning", "capymoa": "CapyMOA"}
-"""Libraries that are peers too, and that nothing here runs: no wheel, or a Java machine."""
 
 Answers = list[str | None]
 
@@ -147,23 +161,6 @@ def peer_stream(stream: str, seed: int, examples: int = EXAMPLES) -> LabeledStre
 # ---- methods that see a stream
 
 
-class RiverNearest:
-    """river's nearest neighbours: they learn from labels only."""
-
-    def __init__(self, n_neighbors: int) -> None:
-        self._model: Any = neighbors.KNNClassifier(n_neighbors=n_neighbors)
-
-    def teach(self, x: Any, name: str) -> None:
-        """A labeled example."""
-        self._model.learn_one(dict(enumerate(x)), name)
-
-    def observe(self, x: Any) -> Prediction:
-        """An answer; there is nothing to learn without a label."""
-        name = self._model.predict_one(dict(enumerate(x)))
-        label = None if name is None else str(name)
-        return Prediction(label, {} if label is None else {label: 1.0}, sink=0.0, vertex=None)
-
-
 class NearestInstead:
     """The learner, and the nearest label where it answers nobody."""
 
@@ -181,17 +178,20 @@ class NearestInstead:
         return self._nearest.observe(x) if found.label is None else found
 
 
-def _suggested(stream: LabeledStream) -> StreamLearner:
+def _suggested(stream: LabeledStream, quantizer: Quantizer | None = None) -> StreamLearner:
     """With what the library suggests for the labeled examples and the first others."""
     rows = np.vstack([stream.labeled, stream.unlabeled[:LOOKED_AT]])
     names = [*stream.names, *[None] * (len(rows) - len(stream.labeled))]
     found = suggest(rows, names)
-    return OnlineHarmonicLearner(found.kernel, sink=found.sink, max_vertices=BUDGET)
+    return OnlineHarmonicLearner(
+        found.kernel, sink=found.sink, max_vertices=BUDGET, quantizer=quantizer or ClosestPair()
+    )
 
 
 STREAMING: dict[str, Callable[[HeatKernel, LabeledStream], StreamLearner]] = {
     "Onlooker": lambda kernel, stream: _suggested(stream),
     OURS: lambda kernel, stream: NearestInstead(_suggested(stream)),
+    LEAST_VARIANCE: lambda kernel, stream: NearestInstead(_suggested(stream, LeastVariance())),
     "Onlooker, shared bandwidth": lambda kernel, stream: OnlineHarmonicLearner(
         kernel, max_vertices=BUDGET
     ),
@@ -203,6 +203,10 @@ STREAMING: dict[str, Callable[[HeatKernel, LabeledStream], StreamLearner]] = {
     ),
     "river kNN, 1 neighbour": lambda kernel, stream: RiverNearest(1),
     "river kNN, 5 neighbours": lambda kernel, stream: RiverNearest(5),
+    "CapyMOA kNN, 3 neighbours": lambda kernel, stream: CapyMoa(
+        "capymoa.classifier", "KNN", stream
+    ),
+    "CapyMOA SLEADE": lambda kernel, stream: CapyMoa("capymoa.ssl", "SLEADE", stream),
 }
 
 
@@ -245,10 +249,27 @@ OFFLINE: dict[str, Callable[[HeatKernel], Any]] = {
     "SelfTraining, logistic regression": lambda kernel: SelfTrainingClassifier(
         LogisticRegression(max_iter=1000)
     ),
+    "GraphLearning, Laplace learning": lambda kernel: GraphLearning("laplace"),
+    "GraphLearning, Poisson learning": lambda kernel: GraphLearning("poisson"),
 }
 METHODS = (*STREAMING, *OFFLINE)
+NEEDS: dict[str, Package] = {
+    "CapyMOA kNN, 3 neighbours": CAPYMOA,
+    "CapyMOA SLEADE": CAPYMOA,
+    "GraphLearning, Laplace learning": GRAPH_LEARNING,
+    "GraphLearning, Poisson learning": GRAPH_LEARNING,
+}
+"""Methods of packages that no extra installs."""
+
+
+def methods_found() -> list[str]:
+    """The methods whose packages are there, in the order of the table."""
+    return [each for each in METHODS if each not in NEEDS or NEEDS[each].missing is None]
+
+
 RELATIVES = (
     OURS,
+    LEAST_VARIANCE,
     "Onlooker, shared bandwidth",
     "temporal label propagation",
     "Onlooker, exact",
@@ -281,22 +302,39 @@ def run_peer(job: PeerJob) -> _Measured:
     >>> run_peer(PeerJob("Bananas", "river kNN, 1 neighbour", seed=0, examples=100)).coverage
     1.0
     """
+    if NEEDS.get(job.method) is not CAPYMOA:
+        return _run_here(job)
+    # tracemalloc ends the process when a thread of a Java machine allocates: it gets its own one.
+    with ProcessPoolExecutor(1, get_context("spawn")) as alone:
+        return alone.submit(_run_here, job).result()
+
+
+def _run_here(job: PeerJob) -> _Measured:
     online = job.method in STREAMING
     stream = peer_stream(job.stream, job.seed, MEASURED if job.memory and online else job.examples)
     rows = np.vstack([stream.labeled, stream.unlabeled])[:LOOKED_AT]
     kernel = HeatKernel(auto_bandwidth(rows), CUTOFF)
-    if job.memory:
+    if job.method in NEEDS:  # starting another library, and its machine, is no part of a step
+        NEEDS[job.method].load()
+    in_java = NEEDS.get(job.method) is CAPYMOA
+    traced = job.memory and not in_java
+    if traced:
         tracemalloc.start()
     began = perf_counter()
+    models: list[Any] = []
     if online:
-        answers = answers_of(STREAMING[job.method](kernel, stream), stream)
+        models.append(STREAMING[job.method](kernel, stream))
+        answers = answers_of(models[0], stream)
     else:
-        answers = _fitted_answers(OFFLINE[job.method](kernel), stream)
+        models.append(OFFLINE[job.method](kernel))
+        answers = _fitted_answers(models[0], stream)
     seconds = perf_counter() - began
-    if job.memory:
+    if traced:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return _Measured(megabytes=peak / 1e6)
+    if job.memory:
+        return _Measured(megabytes=java_megabytes(models))
     pairs = zip(answers, stream.truth, strict=True)
     return _Measured(
         accuracy=mean(given == true for given, true in pairs),
@@ -309,7 +347,7 @@ def compare_peers(
     streams: Sequence[str] = STREAMS, *, seeds: int = SEEDS, examples: int = EXAMPLES
 ) -> list[PeerRow]:
     """Every method on every stream; one row each, in the order of the table."""
-    pairs = [(stream, method) for stream in streams for method in METHODS]
+    pairs = [(stream, method) for stream in streams for method in methods_found()]
     jobs = [PeerJob(*pair, seed, examples) for pair in pairs for seed in range(seeds)]
     jobs += [PeerJob(*pair, 0, examples, memory=True) for pair in pairs]
     found = dict(zip(jobs, spread(run_peer, jobs, what="peers", cost=_cost), strict=True))
@@ -355,13 +393,6 @@ def winners(rows: Sequence[PeerRow]) -> Iterator[str]:
             f"{stream}: {first.method} wins among those that see a stream "
             f"({first.accuracy:.3f}{behind}); {best.method} wins of all ({best.accuracy:.3f})"
         )
-
-
-def not_compared() -> Iterator[str]:
-    """Peers that nothing here runs, and whether they are installed."""
-    for package, name in NOT_COMPARED.items():
-        state = "installed, but not compared" if find_spec(package) else "not installed"
-        yield f"{name}: {state}"
 
 
 def markdown_row(row: PeerRow) -> str:
@@ -432,29 +463,43 @@ def print_peers(rows: Sequence[PeerRow]) -> None:
         )
         previous = row.stream
     console.print(table)
-    for sentence in (*winners(rows), *not_compared()):
+    for sentence in (*winners(rows), *what_is_missing()):
         console.print(sentence, highlight=False, soft_wrap=True)
 
 
+SHOWN = {
+    "accuracy": "accuracy",
+    "coverage": "coverage",
+    "ms_per_step": "ms a step",
+    "megabytes": "MB",
+}
+"""What a figure shows of a row, and how it is called there."""
+
+
 def save_peers(rows: Sequence[PeerRow], path: Path) -> None:
-    """Draw the accuracy of every method on every stream; the suffix chooses the format."""
+    """Draw what was measured of every method on every stream; the suffix chooses the format."""
     streams = list(dict.fromkeys(row.stream for row in rows))
     methods = list(dict.fromkeys(row.method for row in rows))[::-1]
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(2.1 * len(streams) + 2.2, 2.9), layout="constrained")
-        panels = figure.subplots(1, len(streams), sharey=True, squeeze=False)[0]
-        for panel, stream in zip(panels, streams, strict=True):
-            for row in (each for each in rows if each.stream == stream):
-                colour = COLOURS["closest pair"] if row.method.startswith("Onlooker") else GREY
-                panel.plot(
-                    row.accuracy,
-                    methods.index(row.method),
-                    "o",
-                    color=colour,
-                    fillstyle="full" if row.sees == "stream" else "none",
-                )
+        size = (2.1 * len(streams) + 2.2, len(SHOWN) * (0.15 * len(methods) + 0.7))
+        figure = Figure(figsize=size, layout="constrained")
+        panels = figure.subplots(len(SHOWN), len(streams), sharey=True, squeeze=False)
+        for row_of_panels, (quantity, words) in zip(panels, SHOWN.items(), strict=True):
+            for panel, stream in zip(row_of_panels, streams, strict=True):
+                for row in (each for each in rows if each.stream == stream):
+                    ours = row.method.startswith("Onlooker")
+                    panel.plot(
+                        getattr(row, quantity),
+                        methods.index(row.method),
+                        "o",
+                        color=COLOURS["closest pair"] if ours else GREY,
+                        fillstyle="full" if row.sees == "stream" else "none",
+                    )
+                if quantity in ("ms_per_step", "megabytes"):
+                    panel.set_xscale("log")
+                panel.set_xlabel(words)
+                panel.grid(axis="y", linewidth=0.3)
+            row_of_panels[0].set_yticks(range(len(methods)), methods)
+        for panel, stream in zip(panels[0], streams, strict=True):
             panel.set_title(stream)
-            panel.set_xlabel("accuracy")
-            panel.grid(axis="y", linewidth=0.3)
-        panels[0].set_yticks(range(len(methods)), methods)
         figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else {})
