@@ -154,6 +154,22 @@ def test_every_change_can_be_undone_from_events_after_a_reload(own, visit):
     expect(page.locator("[data-undo]")).to_have_count(0)
 
 
+def test_a_click_in_events_is_not_lost_while_the_list_is_updated(own, visit):
+    """Every update made all rows anew: one while the mouse was pressed lost the click."""
+    tab = visit(own)
+    page = tab.open("events")
+    page.locator("[data-list=events]").click()
+    row = page.locator("[data-list=events] tbody tr").first
+    expect(row).to_be_visible()
+    newest = row.locator("td").first.inner_text()
+    row.evaluate("row => { row.marked = true }")
+    card = tab.fetched("/strangers")[0]["card"]
+    tab.posted(f"/strangers/{card}/name", name="Dorothea")
+    expect(row.locator("td").first).not_to_have_text(newest)
+    same = page.locator("tbody tr").filter(has=page.locator(f"td:text-is('{newest}')")).first
+    assert same.evaluate("row => row.marked === true")
+
+
 def person_of(tab, name):
     return next(one for one in tab.fetched("/people") if one["name"] == name)
 

@@ -1,5 +1,6 @@
 """Strangers: one card each, most seen first; ignored, shown again, expired while being named."""
 
+import re
 from datetime import timedelta
 
 import numpy as np
@@ -85,8 +86,8 @@ def expire(service):
 @pytest.mark.parametrize("view", ["live", "strangers", "people", "map", "events"])
 def test_where_there_is_nothing_the_page_says_why(empty, visit, view):
     page = visit(empty).open(view)
-    expect(page.locator(".empty:visible").first).to_be_visible()
-    assert len(page.locator(".empty:visible").first.inner_text()) > 30
+    # "Comparing the faces…" may come first: shorter than any reason.
+    expect(page.locator(".empty:visible").first).to_have_text(re.compile(".{31,}"))
 
 
 def test_several_cards_get_one_name_by_keyboard_alone(own, visit):

@@ -15,10 +15,15 @@ from dataclasses import asdict
 from pathlib import Path
 from threading import Thread
 
+from onlooker.core.errors import OnlookerError
 from onlooker.home.backup import BackupFailed, Contents, verified_copy
 from onlooker.vision.finder import face_distances
 
 LOWEST = 19
+
+
+class BackupUnderWay(OnlookerError):
+    """Another backup is being made: a state that the client can wait for, no failure."""
 
 
 def copy_in_process(source: Path, to: Path) -> Contents:

@@ -39,7 +39,7 @@ def test_one_backup_at_a_time(client, monkeypatch):
     @contextmanager
     def nested(*_):
         other = client.get(f"{API}/backup")
-        assert (other.status_code, "another backup" in other.text) == (503, True)
+        assert (other.status_code, "another backup" in other.text) == (409, True)
         yield 3, iter([b"abc"])
 
     monkeypatch.setattr("onlooker.web.routes.backup.WAIT", 0.01)

@@ -11,9 +11,9 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from onlooker.home.backup import backup_archive
-from onlooker.web.backup_process import copy_in_process
+from onlooker.web.backup_process import BackupUnderWay, copy_in_process
 from onlooker.web.responses import problems
-from onlooker.web.service import Busy, Service
+from onlooker.web.service import Service
 
 WAIT = 3.0
 """Seconds that a backup waits for another one, which may be just finished."""
@@ -28,15 +28,16 @@ def backup_routes(service: Service) -> APIRouter:
     being_made = Lock()
     file = {"schema": {"type": "string", "format": "binary"}}
     archive = {"description": "A tar archive.", "content": {ARCHIVE_TYPE: file}}
+    answers = {**problems(409), 200: archive}
 
-    @routes.get("/backup", response_class=StreamingResponse, responses={**problems(), 200: archive})
+    @routes.get("/backup", response_class=StreamingResponse, responses=answers)
     async def backup() -> ArchiveResponse:
         """A verified copy of the whole home as of now, for `onlooker restore`.
 
         It holds every face and name: whoever has it knows what the home knows.
         """
         if not await asyncio.to_thread(being_made.acquire, timeout=WAIT):
-            raise Busy("another backup is being made; try again when it is finished")
+            raise BackupUnderWay("another backup is being made; try again when it is finished")
         making = backup_archive(service.home_info.folder, copy_in_process)
         try:
             size, chunks = await asyncio.to_thread(making.__enter__)

@@ -13,7 +13,7 @@ function shape(kind, attributes) {
   return made;
 }
 
-const short = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const short = new Intl.DateTimeFormat(S.language.dates, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
 /** A chart of counts between two times. */
 export function barChart({ from, to, counts }) {

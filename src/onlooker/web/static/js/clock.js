@@ -50,5 +50,5 @@ export function bytes(count) {
     count /= 1000;
     at += 1;
   }
-  return `${at && count < 100 ? count.toFixed(1) : Math.round(count)} ${SIZES[at]}`;
+  return `${at && count < 100 ? S.decimal(count) : Math.round(count)} ${SIZES[at]}`;
 }

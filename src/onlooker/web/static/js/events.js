@@ -2,7 +2,7 @@
 
 import { API, get, pictureOf, query } from "./api.js";
 import { every, on, throttle } from "./bus.js";
-import { button, face, h, setText } from "./dom.js";
+import { button, face, h, reconcile, setText } from "./dom.js";
 import { emptyState, heading } from "./router.js";
 import { faceOf, openFind, when, whoWords } from "./sightings.js";
 import { S } from "./strings.js";
@@ -97,7 +97,8 @@ export function eventsView(page, { signal }) {
     if (!shown) return; // something else was chosen meanwhile
     const rows = found.slice(0, PAGE);
     head.replaceChildren(...columns.map((column) => h("th", { scope: "col" }, column)));
-    body.replaceChildren(...rows.map((one) => h("tr", {}, cells(one, { filter: showOnly, oldest }).map((cell) => h("td", {}, cell)))));
+    // Rows that did not change stay: a new one in the middle of a click would lose it.
+    reconcile(body, rows, (one) => JSON.stringify([which, one, one.sequence <= oldest]), (one) => h("tr", {}, cells(one, { filter: showOnly, oldest }).map((cell) => h("td", {}, cell))));
     last = rows.length ? (rows.at(-1).sequence ?? rows.at(-1).number ?? rows.at(-1).id ?? rows.at(-1).time) : null;
     const filtered = Object.values(filter()).some(Boolean) || before !== null;
     setText(empty.lastChild, filtered ? S.events.emptyFilter : S.events.emptyWords);

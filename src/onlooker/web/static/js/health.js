@@ -1,6 +1,6 @@
 // Health: problems, speed, memory and disk, retention, and what this page measured itself.
 
-import { get, remove } from "./api.js";
+import { API, get, remove } from "./api.js";
 import { every } from "./bus.js";
 import { ago, bytes, span, timeOfDay } from "./clock.js";
 import { button, h, setText } from "./dom.js";
@@ -22,7 +22,7 @@ export function healthView(page, { signal }) {
   const lists = h("div", { class: "health-lists" });
   const browsers = h("div", { class: "part", data: { part: "sessions" } });
   const fresh = h("p", { class: "quiet small" });
-  page.append(heading(S.views.health, T.lead, fresh), state, cameras, lists, browsers);
+  page.append(heading(S.views.health, T.lead, fresh), state, cameras, lists, backup(), browsers);
   let shownState = "";
   const refresh = every(2000, async () => {
     const [health, list, sessions] = await Promise.all(["/health", "/cameras", "/sessions"].map((path) => get(path, { signal })));
@@ -36,6 +36,11 @@ export function healthView(page, { signal }) {
     if (!browsers.contains(document.activeElement)) browsers.replaceChildren(...signedIn(sessions, refresh));
     setText(fresh, T.fresh(timeOfDay()));
   }, signal);
+}
+
+/** The whole home as one file. */
+function backup() {
+  return h("section", { class: "panel part stack", data: { part: "backup" } }, h("h2", {}, T.backup), h("p", { class: "quiet" }, T.backupWords), h("div", {}, h("a", { class: "button", href: `${API}/backup`, download: "" }, T.backupButton)), h("p", { class: "quiet small" }, T.restoreWords));
 }
 
 /** Every browser that is signed in, with a button that ends its session. */
@@ -82,7 +87,7 @@ function table(place, cameras) {
   const rows = cameras.map((camera) => {
     const seconds = camera.seconds ?? {};
     const last = camera.last_frame ? ago(camera.last_frame) : S.live.neverLive;
-    const numbers = [last, rate(camera.fps), ...STAGES.map((stage) => (Number.isFinite(seconds[stage]) ? T.ms(seconds[stage]) : T.none)), S.number(camera.frames), S.number(camera.dropped), S.number(camera.reconnects)];
+    const numbers = [last, rate(camera.fps), ...STAGES.map((stage) => (seconds[stage] ? T.ms(seconds[stage]) : T.none)), S.number(camera.frames), S.number(camera.dropped), S.number(camera.reconnects)];
     const how = h("td", { role: "cell" }, h("span", { class: "dot", data: { state: camera.state } }), cameraWords(camera), camera.problem && h("span", { class: "quiet small problem" }, camera.problem));
     const cells = numbers.map((text, at) => h("td", { role: "cell", class: "number", data: { label: names[at + 2] } }, text));
     return h("tr", { role: "row", data: { camera: camera.name } }, h("th", { scope: "row", role: "rowheader" }, camera.name), how, cells);
@@ -100,7 +105,7 @@ function stackingTable(head, rows) {
   return h("table", { class: "stacking", role: "table" }, h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)), h("tbody", { role: "rowgroup" }, rows));
 }
 
-const rate = (fps) => (Number.isFinite(fps) ? fps.toFixed(1) : T.none);
+const rate = (fps) => (Number.isFinite(fps) ? S.decimal(fps) : T.none);
 const count = (value) => (Number.isFinite(value) ? S.number(value) : T.none);
 const size = (value) => (Number.isFinite(value) ? bytes(value) : T.none);
 const hours = (value) => (Number.isFinite(value) ? span(value * HOUR) : T.none);

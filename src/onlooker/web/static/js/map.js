@@ -36,7 +36,7 @@ export function mapView(page, { signal }) {
   const empty = emptyState(S.map.empty, S.map.emptyWords, h("a", { class: "button primary", href: "#/strangers" }, S.people.toStrangers));
   const table = mapTable(signal);
   const help = h("p", { class: "quiet small", id: "map-help" }, S.map.help);
-  const waiting = emptyState(S.map.loading, "");
+  const waiting = h("p", { class: "quiet", role: "status" }, S.map.loading);
   page.append(heading(S.views.map, S.map.lead), waiting, stage, empty, announcement, help, table.element);
   stage.hidden = help.hidden = table.element.hidden = true;
   empty.hidden = true;

@@ -14,7 +14,7 @@ export function sitesView(page, { signal }) {
   const body = h("tbody", {});
   const head = h("tr", {}, ["name", "state", ...NUMBERS].map((key) => h("th", { scope: "col", class: NUMBERS.includes(key) ? "number" : "" }, columns[key])));
   const table = h("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": S.views.sites }, h("table", {}, h("thead", {}, head), body));
-  const empty = emptyState(S.sites.empty, "");
+  const empty = emptyState(S.sites.empty, S.sites.emptyWords);
   empty.hidden = true;
   page.append(heading(S.views.sites, S.sites.lead), table, empty);
   function made() {
