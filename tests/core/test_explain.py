@@ -176,3 +176,36 @@ def test_chains_do_not_depend_on_how_many_labels_are_searched_together(learner, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(walks, "COLUMNS", columns)
         assert learner.explain(x) == whole
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_weakest_link_is_as_similar_as_its_ends_however_often_they_were_seen(seed):
+    rng = np.random.default_rng(seed)
+    learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+    for place, times in zip((0.0, 0.7, 1.5, 2.2), rng.permutation([1, 2, 3, 4]), strict=True):
+        for _ in range(times):
+            learner.observe([place]) if place else learner.teach([place], "ana")
+    known = learner.vertices()
+    places = dict(zip(known.ids.tolist(), known.vectors, strict=True))
+    assert sorted(known.multiplicities.tolist()) == [1, 2, 3, 4]
+    for x in (0.1, 0.8, 1.6, 2.3, 3.1):
+        link = learner.explain([x]).weakest_link
+        ends = [[x] if end is None else places[end] for end in (link.start, link.end)]
+        expected = learner.kernel.similarity(ends[0], [ends[1]])[0]
+        assert link.similarity == pytest.approx(expected)
+
+
+def test_a_learner_that_knows_nothing_asks_nothing():
+    learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+    assert learner.question_later([])() is None
+
+
+def test_a_learned_face_that_is_taught_is_recorded_with_its_name():
+    learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+    learner.teach([0.0], "ana")
+    learner.observe([0.2])
+    learner.teach([0.2], "ana")
+    assert [(entry.kind, entry.vertex, entry.name) for entry in learner.entries()] == [
+        ("absorbed", 1, None),
+        ("labeled", 1, "ana"),
+    ]

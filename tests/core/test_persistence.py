@@ -20,7 +20,7 @@ from onlooker import (
     OnlookerError,
 )
 from onlooker.core import snapshot
-from onlooker.core.errors import Incompatible, SnapshotError, WrongVectorLength
+from onlooker.core.errors import BadVector, Incompatible, SnapshotError, WrongVectorLength
 
 COLUMNS = ("ids", "vectors", "multiplicities", "labels")
 
@@ -342,3 +342,12 @@ def test_zeros_saved_as_directions_are_refused(saved):
     forged(saved, header={"distance": "Cosine()"})  # ana stands at the origin
     with pytest.raises(SnapshotError):
         OnlineHarmonicLearner.load(saved)
+
+
+@pytest.mark.parametrize("change", [lambda x: x.astype(int), lambda x: x[:, :, None], np.ravel])
+def test_a_state_whose_vectors_are_no_rows_of_numbers_is_refused(change):
+    learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5))
+    learner.teach([0.0], "ana")
+    state = learner.state()
+    with pytest.raises(BadVector, match="vectors of shape"):
+        learner.restored(replace(state, vectors=change(state.vectors)))

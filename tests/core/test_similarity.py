@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from onlooker import Cosine, Euclidean, HeatKernel, OnlineHarmonicLearner
+from onlooker.core.errors import BadValue
 from onlooker.core.similarity import Distance, squared_distances
 
 numbers = st.floats(-10, 10, width=32)
@@ -144,3 +145,9 @@ def test_a_pair_exactly_at_the_cutoff_is_connected(length):
         learner.teach(near, "ana")
         assert (learner.predict(far).label == "ana") == connected
         assert (learner.kernel.similarity(near, far[None])[0] > 0) == connected
+
+
+@pytest.mark.parametrize("bandwidth", [1e-15, 1e15])
+def test_a_bandwidth_at_the_end_of_the_range_is_refused(bandwidth):
+    with pytest.raises(BadValue):
+        HeatKernel(bandwidth, 1e-3)

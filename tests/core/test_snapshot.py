@@ -594,3 +594,9 @@ def test_what_is_written_to_memory_comes_back_from_its_start():
         found = snapshot.read(memory)
         assert found.header == {"names": ["ana"]}
         np.testing.assert_array_equal(found.arrays["centers"], np.arange(6.0).reshape(2, 3))
+
+
+def test_an_array_of_as_many_dimensions_as_are_allowed_comes_back(tmp_path):
+    shape = (1,) * snapshot._MAX_DIMENSIONS
+    snapshot.write(tmp_path / "file", {}, {"deep": np.ones(shape)})
+    assert snapshot.read(tmp_path / "file").arrays["deep"].shape == shape

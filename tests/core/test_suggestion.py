@@ -294,3 +294,9 @@ def test_a_diagnosis_counts_components():
     learner.observe_many([[0.5], [1.0], [50.5]])
     found = learner.diagnose()
     assert (found.components, found.largest, found.isolated) == (3, 0.5, 1)
+
+
+def test_the_longest_bar_of_the_chart_is_as_wide_as_its_column():
+    chart = suggest(np.arange(30.0)[:, None]).chart()
+    assert "#" * 30 in chart
+    assert "#" * 31 not in chart

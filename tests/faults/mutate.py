@@ -1,6 +1,6 @@
 """Change one thing in the code at a time: the tests of the package must fail.
 
-    scripts/soak mutation core --sample 300 --seed 0 [--minutes 20]
+    scripts/soak mutation core --sample 300 --seed 0 [--minutes 20] [--drawn-from COMMIT]
 
 A mutant is one change in a copy of the repository: another comparison, another operator of
 arithmetic or logic, another number, or a statement less. Messages, docstrings, types and decorators
@@ -15,6 +15,9 @@ that change no function (a default, the body of a class) run in a process of the
 
 Survivors are printed with their number in the sample. `equivalent.txt` lists those that no test can
 find, each with the reason.
+
+Any change of the code gives another sample. `--drawn-from COMMIT` draws it from the code of that
+commit, and leaves out what is not in the code any more: so a sample can be tried again.
 """
 
 import argparse
@@ -28,11 +31,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import contextmanager
-from functools import partial
+from functools import _lru_cache_wrapper, partial
+from io import BytesIO
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -170,22 +175,50 @@ def mutated(source, place, make):
 class Mutant:
     """One change of one file, and the statements at which its effect begins."""
 
-    def __init__(self, number, file, what, row, place, make):
-        self.number, self.file, self.row = number, file, row
+    def __init__(self, number, text, file, _, row, place, make):
+        self.number, self.text, self.file, self.row = number, text, file, row
         self.source = file.read_text(encoding="utf-8")
         self.tree = mutated(self.source, place, make)
         nodes = along(ast.parse(self.source), place)
         functions = [at for at, node in enumerate(nodes) if isinstance(node, ast.FunctionDef)]
         inner = functions[-1] if functions else None
-        named = [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-        statement = self.source.splitlines()[row - 1].strip()
-        self.text = f"{file.parent.name}/{file.name} {'.'.join(named)}: {what} in: {statement}"
         self.reached_by = None
         """The row of a statement that is reached whenever the change has an effect."""
         self.in_function = inner is not None and place[inner][0] == "body"
         if self.in_function:
             statements = [each for each in nodes[inner + 1 :] if isinstance(each, ast.stmt)]
             self.reached_by = statements[-1].lineno
+
+
+def all_changes(folder):
+    """Every change of the files in a folder, by its text; one that reads the same has a number."""
+    found, counts = {}, Counter()
+    for file in sorted(folder.glob("*.py")):
+        source = file.read_text(encoding="utf-8")
+        tree, rows = ast.parse(source), source.splitlines()
+        for what, row, place, make in changes(tree):
+            nodes = along(tree, place)
+            named = [
+                each.name for each in nodes if isinstance(each, ast.FunctionDef | ast.ClassDef)
+            ]
+            where = f"{folder.name}/{file.name} {'.'.join(named)}"
+            text = f"{where}: {what} in: {rows[row - 1].strip()}"
+            counts[text] += 1
+            key = text if counts[text] == 1 else f"{text} [{counts[text]}]"
+            found[key] = file, what, row, place, make
+    return found
+
+
+def drawn(every, package, commit, seed, size):
+    """Numbers and texts of a sample, of these changes or of those that a commit has."""
+    if commit is not None:
+        command = ["git", "archive", commit, f"src/onlooker/{package}"]
+        content = subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout
+        with tempfile.TemporaryDirectory() as folder:
+            with tarfile.open(fileobj=BytesIO(content)) as archive:
+                archive.extractall(folder, filter="data")
+            every = all_changes(Path(folder, "src/onlooker", package))
+    return list(enumerate(random.Random(seed).sample(list(every), min(size, len(every)))))
 
 
 def codes(code):
@@ -213,6 +246,12 @@ def living_functions(folder):
         if isinstance(each, FunctionType) and each.__code__.co_filename.startswith(str(folder)):
             found[each.__code__.co_filename].append(each)
     return found
+
+
+def remembering_functions():
+    """Every function of the package that remembers: what an earlier test left hides a change."""
+    wrapped = (each for each in gc.get_objects() if isinstance(each, _lru_cache_wrapper))
+    return [each for each in wrapped if each.__module__.startswith("onlooker.")]
 
 
 # ---- what each test reaches
@@ -263,6 +302,7 @@ class Laboratory:
             raise SystemExit("the tests cannot be collected")
         self.items = {item.nodeid: item for item in session.items}
         self.functions = living_functions(self.copied / "src")
+        self.remembering = remembering_functions()
         gc.collect()
         gc.freeze()
         started = time.monotonic()
@@ -281,6 +321,11 @@ class Laboratory:
         left = [mutant for mutant in left if mutant not in self.listed]
         self.survivors = self.try_all(left, self.killer) + self.untried
         return True
+
+    def clear_caches(self):
+        """Let every function compute again."""
+        for each in self.remembering:
+            each.cache_clear()
 
     def try_all(self, mutants, killer):
         """Those of some mutants that nothing finds, until the time is over."""
@@ -325,6 +370,7 @@ class Laboratory:
             notes = Notes(str(Path(file).relative_to(self.copied)))
             replace_code(file, ast.fix_missing_locations(notes.visit(tree)), self.functions)
         for at, name in enumerate(names):
+            self.clear_caches()
             reached.clear()
             started.clear()
             begin = time.process_time(), time.monotonic()
@@ -407,6 +453,7 @@ class Laboratory:
     def run_stage(self, mutant, names, examples, say):
         few_examples((self.items[name] for name in names), examples)
         replace_code(mutant.file, mutant.tree, self.functions)
+        self.clear_caches()
         for at, name in enumerate(names):
             say(["running", name])
             limit_time(self.seconds[name], self.waited[name])
@@ -517,6 +564,9 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="end then, if before")
     parser.add_argument("--numbers", type=int, nargs="*", help="only these of the sample")
+    parser.add_argument(
+        "--drawn-from", metavar="COMMIT", help="whose code the sample is drawn from"
+    )
     parser.add_argument("--tests", nargs="*", help="only these tests")
     parser.add_argument(
         "--measured", type=Path, help="a file of what tests reach; new tests are added to it"
@@ -538,17 +588,14 @@ def main():
             shutil.copytree(ROOT / name, copied / name, ignore=ignored)
         for name in ("pyproject.toml", "README.md"):
             shutil.copy(ROOT / name, copied)
-        files = sorted((copied / "src/onlooker" / options.package).glob("*.py"))
-        every = [
-            (file, *change)
-            for file in files
-            for change in changes(ast.parse(file.read_text(encoding="utf-8")))
+        every = all_changes(copied / "src/onlooker" / options.package)
+        sample = drawn(every, options.package, options.drawn_from, options.seed, options.sample)
+        gone = [text for _, text in sample if text not in every]
+        mutants = [
+            Mutant(number, text, *every[text])
+            for number, text in sample
+            if text in every and (options.numbers is None or number in options.numbers)
         ]
-        rng = random.Random(options.seed)
-        sample = rng.sample(every, min(options.sample, len(every)))
-        mutants = [Mutant(number, *each) for number, each in enumerate(sample)]
-        if options.numbers:
-            mutants = [mutants[number] for number in options.numbers]
         os.chdir(copied)
         sys.path[:0] = [str(copied / "src"), str(copied / "tests")]
         os.environ["PYTHONPATH"] = os.pathsep.join(sys.path[:2])
@@ -563,8 +610,10 @@ def main():
     made, known, left = laboratory.made, laboratory.listed, laboratory.survivors
     print(
         f"{made} of {len(every)} mutants: {made - len(known) - len(left)} found, "
-        f"{len(known)} listed, {len(left)} not found"
+        f"{len(known)} listed, {len(left)} not found; {len(gone)} of the sample are gone"
     )
+    for text in gone:
+        print(f"gone: {text}")
     for each in left:
         print(f"{each.number}: {each.text}, line {each.row}")
     sys.exit(bool(left))

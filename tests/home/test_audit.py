@@ -76,11 +76,18 @@ def test_the_farthest_faces_have_their_chain():
 def test_an_audit_of_nobody_or_of_one_person_says_so():
     empty = OnlineHarmonicLearner(HeatKernel(0.3, 1e-5))
     assert audit(empty, refused=3).people == ()
+    assert audit(empty, refused=3).named_unknown == 0.0, "there is nobody to name a stranger after"
     alone = OnlineHarmonicLearner(HeatKernel(0.3, 1e-5))
     alone.teach([0.0], "ana")
     found = audit(alone, refused=3)
     assert found.contamination is None, "there is nobody to hide who would be taken for another"
     assert found.people[0].most_alike is None
+
+
+def test_who_waits_for_an_audit_hears_of_each_person():
+    heard = []
+    audit(a_learner(), refused=0, done=lambda: heard.append(1))
+    assert heard == [1, 1]
 
 
 def test_two_faces_of_a_frame_are_listed_until_a_person_settles_it():

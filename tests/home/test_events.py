@@ -128,5 +128,8 @@ def test_the_digest_sees_everything():
         digest(learner(vector=0.6)),
         digest(learner(twice=True)),
     ]
-    assert len(set(words)) == 4
+    excluded = learner()
+    excluded.teach(np.full(8, 0.1), not_name="ana")
+    words.append(digest(excluded))
+    assert len(set(words)) == 5
     assert digest(learner()) == words[0]

@@ -1,9 +1,11 @@
 """Forgetting leaves no byte, also when it is interrupted."""
 
+import os
+
 import numpy as np
 import pytest
 
-from helpers.homes import crash, files_with, opened, png, snapshot_files, watch
+from helpers.homes import crash, files_with, opened, png, small_learner, snapshot_files, watch
 from onlooker.core.errors import NotFound
 from onlooker.home.database import NotSaved
 from onlooker.home.events import digest
@@ -266,3 +268,63 @@ def test_a_forgetting_killed_before_it_compacts_does_not_erase_the_history_of_ot
     with opened(tmp_path) as home:
         assert [event.kind for event in home.events()] == ["teach", "teach", "forget"]
         assert files_with(tmp_path, b"Zebedee", np.full(8, 9.0).tobytes()) == []
+
+
+def test_an_unfinished_snapshot_goes_with_the_forgotten(tmp_path):
+    """A write that failed in this process, not in one before it."""
+    with opened(tmp_path) as home:
+        home.teach(np.zeros(8), "ana")
+        home.teach(np.full(8, 7.0), "Zebedee")
+        (tmp_path / "snapshots" / ".onlooker-abc.tmp").write_bytes(b"half of Zebedee")
+        home.forget("Zebedee")
+        assert files_with(tmp_path, b"Zebedee") == []
+
+
+def test_a_copy_that_is_still_being_written_does_not_stop_a_forgetting(tmp_path, monkeypatch):
+    """Whoever writes it notices, and deletes it too."""
+    remove = os.rmdir
+
+    def written_again(path, **options):
+        if str(path).startswith(".backup-") or "/.backup-" in str(path):
+            raise OSError(39, "Directory not empty")
+        remove(path, **options)
+
+    with opened(tmp_path) as home:
+        home.teach(np.zeros(8), "ana")
+        home.teach(np.full(8, 7.0), "Zebedee")
+        (tmp_path / ".backup-abc").mkdir()
+        monkeypatch.setattr("os.rmdir", written_again)
+        home.forget("Zebedee")
+        assert home.learner.names == ("ana",)
+
+
+def test_the_receipt_counts_what_once_had_a_name_that_is_no_longer_known(tmp_path):
+    with opened(tmp_path) as home:
+        home.teach(np.zeros(8), "ana")
+        home.teach(np.full(8, 7.0), "Zebedee", picture=png(1))
+        home.teach(np.full(8, 7.0), "Zebedee")
+        home.teach(np.full(8, 9.0), "Zebedee")
+        for face in (7.0, 9.0):
+            home.unteach(np.full(8, face))
+        known = home.vertices()
+        examples = int(known.multiplicities[1:].sum())
+        assert len(known.ids) == 3
+        assert examples == 3
+        receipt = home.forget("Zebedee")
+        assert (receipt.labeled, receipt.unlabeled, receipt.multiplicity) == (0, 2, examples)
+        assert receipt.pictures == 1
+        assert home.vertices().ids.tolist() == [0]
+
+
+@pytest.mark.parametrize("names", [("Zebedee", "ana"), ("ana", "Zebedee")])
+def test_of_two_people_who_came_in_one_event_only_the_forgotten_one_leaves_it(tmp_path, names):
+    """A merge brings many vectors, which follow one another in one value."""
+    other, faces = small_learner(), {"Zebedee": np.full(8, 7.0), "ana": np.full(8, 20.0)}
+    for name in names:
+        other.teach(faces[name], name)
+    with opened(tmp_path) as home:
+        home.merge(other)
+        home.forget("Zebedee")
+        assert files_with(tmp_path, b"Zebedee", faces["Zebedee"].tobytes()) == []
+        (vector,) = home._files.log.vectors([1]).values()
+        assert vector.tobytes() == faces["ana"].tobytes()

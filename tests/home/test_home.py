@@ -16,10 +16,11 @@ from helpers.homes import (
     stream,
     watch,
 )
-from onlooker.core.errors import BadValue, LabelConflict, NotFound
+from onlooker.core.errors import BadValue, BadVector, LabelConflict, NotFound
 from onlooker.home import people
 from onlooker.home.database import NotSaved
 from onlooker.home.events import EventLog, digest
+from onlooker.home.home import FaceToTeach
 from onlooker.home.retention import RetentionPolicy
 
 
@@ -97,18 +98,21 @@ def test_a_face_is_labeled_by_its_vertex(tmp_path):
         assert home.vertices().names == ("ana", "ben")
 
 
-def test_another_learner_is_merged_durably(tmp_path):
-    other = small_learner("doubling")
+@pytest.mark.parametrize("quantizer", QUANTIZERS)
+def test_another_learner_is_merged_durably(tmp_path, quantizer):
+    other = small_learner("doubling", max_vertices=4)
     for x, name in list(stream(3, 12)):
         other.teach(x, name or "nobody")
         other.observe(x + 0.1)
-    plain = small_learner()
+    assert other.radius > 0
+    plain = small_learner(quantizer)
     plain.merge(other)
-    home = opened(tmp_path)
+    home = opened(tmp_path, new_learner=lambda: small_learner(quantizer))
     home.merge(other)
     crash(home)
-    with opened(tmp_path) as home:
+    with opened(tmp_path, new_learner=lambda: small_learner(quantizer)) as home:
         assert digest(home.learner) == digest(plain)
+        assert home.learner.radius == plain.radius
 
 
 def test_a_state_file_is_adopted_at_the_first_start_only(tmp_path):
@@ -124,6 +128,72 @@ def test_a_state_file_is_adopted_at_the_first_start_only(tmp_path):
     (tmp_path / "state").unlink()
     with opened(tmp_path / "home") as home:
         assert digest(home.learner) == digest(learner)
+
+
+def test_a_state_file_that_is_adopted_keeps_its_quantizer(tmp_path):
+    learner = small_learner("doubling")
+    learner.teach(np.zeros(8), "ana")
+    learner.save(tmp_path / "state")
+    with opened(tmp_path / "home", adopt=tmp_path / "state") as home:
+        assert home.learner.quantizer == learner.quantizer != small_learner().quantizer
+
+
+def test_a_learner_that_lost_every_face_still_knows_how_long_they_are(tmp_path):
+    """Or the next one would be accepted with any length, after a restart only."""
+    home = opened(tmp_path, retention=NEVER)
+    home.teach(np.zeros(8), "ana")
+    home.drop(0)
+    with pytest.raises(BadVector):
+        home.teach(np.zeros(5), "ana")
+    crash(home)
+    with opened(tmp_path) as home:
+        assert len(home.learner) == 0
+        with pytest.raises(BadVector):
+            home.teach(np.zeros(5), "ana")
+        home.teach(np.zeros(8), "ana")
+
+
+def test_faces_are_taught_once_and_counted_by_name(tmp_path):
+    faces = [FaceToTeach(name, np.full(8, at)) for name, at in
+             (("ana", 0.0), ("ana", 1.0), ("ana", 1.0), ("ben", 5.0))]  # fmt: skip
+    with opened(tmp_path) as home:
+        assert home.teach_all(faces[2:]) == {"ana": 1, "ben": 1}
+        assert home.teach_all(faces) == {"ana": 1, "ben": 0}
+        assert home.vertices().names == ("ana", "ben", "ana")
+        assert home.sequence == 3
+
+
+def test_a_home_has_a_word_of_its_own_that_stays(tmp_path):
+    words = set()
+    for name in ("one", "two", "one", "two"):
+        with opened(tmp_path / name) as home:
+            words.add(home.identity)
+            assert home.identity in words
+    assert len(words) == 2
+    assert {len(word) for word in words} == {16}
+
+
+@pytest.mark.parametrize("state", ["failing", "live"])
+def test_what_became_of_a_camera_is_an_event(tmp_path, state):
+    with opened(tmp_path) as home:
+        home.record_camera("door", state, "Connection refused")
+        (event,) = home.events(kind="camera")
+        assert event.camera == "door"
+        assert event.changes == [["camera", state, "Connection refused"]]
+
+
+def test_what_was_taken_out_of_a_face_is_not_a_part_of_it_any_more(tmp_path):
+    """Or a second correction would take it out again."""
+    with opened(tmp_path, new_learner=lambda: small_learner(max_vertices=1)) as home:
+        home.teach(np.zeros(8), "ana")
+        home.teach(np.full(8, 9.0), "ben")
+        for number, at in enumerate((0.2, 0.25, 0.22)):
+            home.observe(np.full(8, at), camera="door", frame=number)
+        found, is_whole = home.merged_examples(2)
+        assert (found.parts, is_whole) == ({2: {3: 1, 4: 1}}, True)
+        home.reduce({2: {3: 1}})
+        assert home.merged_examples(2)[0].parts == {2: {4: 1}}
+        assert home.vertices().multiplicities.tolist() == [1, 1, 2]
 
 
 def test_numbers_of_numpy_and_clocks_that_count_whole_seconds_are_kept(tmp_path):

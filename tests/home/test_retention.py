@@ -4,7 +4,7 @@ import numpy as np
 
 from helpers.homes import Clock, crash, opened, small_learner, stream
 from onlooker.home.events import digest
-from onlooker.home.retention import DAY, RetentionPolicy
+from onlooker.home.retention import DAY, TOLERANCE, RetentionPolicy, TrustedClock
 
 
 def test_sightings_expire(tmp_path):
@@ -91,3 +91,14 @@ def test_a_clock_that_is_set_back_changes_nothing(tmp_path):
     with opened(tmp_path, clock=clock) as home:
         assert digest(home.learner) == digest(plain)
         home.undo(to=1)
+
+
+def test_a_clock_may_be_corrected_by_a_minute_at_once():
+    wall, steady = Clock(1000.0), Clock(0.0)
+    clock = TrustedClock(wall, steady)
+    wall.now += TOLERANCE
+    assert clock() == 1000.0 + TOLERANCE
+    wall.now -= TOLERANCE
+    assert clock() == 1000.0
+    wall.now += TOLERANCE + 1
+    assert clock() == 1000.0

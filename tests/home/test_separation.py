@@ -57,6 +57,18 @@ def test_twins_are_too_alike_for_any_radius_and_bound_none():
     assert found.proposed == 4.99
 
 
+def test_faces_exactly_as_far_apart_as_the_reach_are_not_linked():
+    """Nor does any walk go from the one to the other."""
+    reach = KERNEL.reach
+    labels = a_learner((0.0, "ana"), (reach, "ben"))
+    (pair,) = separation(labels).pairs
+    assert (pair.nearest.distance, pair.alike) == (reach, None)
+    assert labels.predict([1e-9]).scores["ben"] > 0 == labels.predict([-1e-9]).scores["ben"]
+    learned = a_learner((-1.0, "ana"), (reach + 1.0, "ben"), observed=(0.0, reach))
+    (pair,) = separation(learned).pairs
+    assert (pair.nearest.distance, pair.alike, pair.doubt) == (reach, None, None)
+
+
 def test_not_is_proposed_where_most_walks_go_to_somebody_else_until_it_was_said():
     learner = a_learner((0.0, "ana"), (4.0, "ben"), observed=(1.0, 1.9, 3.1))
     pair = separation(learner).pairs[0]

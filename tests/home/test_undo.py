@@ -64,6 +64,19 @@ def test_undo_to_what_is_not_there_is_refused(tmp_path, to):
         assert home.sequence == 1
 
 
+@pytest.mark.parametrize("to", [-1, 0.5, 9])
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_what_never_was_an_event_is_not_said_to_be_from_before_a_forgetting(
+    tmp_path, to, forgotten
+):
+    with opened(tmp_path) as home:
+        home.teach(np.zeros(8), "ana")
+        if forgotten:
+            home.forget("ana")
+        with pytest.raises(NotFound, match=f"event {to} cannot be undone to; give one from"):
+            home.undo(to=to)
+
+
 def test_undo_reaches_back_as_far_as_it_was_promised(tmp_path):
     clock = Clock()
     retention = RetentionPolicy(snapshot_every=5, undo_days=2)
