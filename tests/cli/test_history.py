@@ -64,7 +64,9 @@ def test_nobody_two_faces_and_none_are_one_line_each(home, photos):
     assert result.exit_code == 1
     assert result.stderr == "onlooker: nobody like that was here, as far as is stored\n"
     two = error_of(run("history", "find", photos / "two.png", "--home", home))
-    assert "there are 2 faces in the picture; say which, from 1 on the left to 2" in two
+    assert (
+        "there are 2 faces in the picture; choose one with --face, from 1 on the left to 2" in two
+    )
     none = error_of(run("history", "find", photos / "none.png", "--home", home))
     assert "there is no face in the picture" in none
 

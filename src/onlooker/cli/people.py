@@ -30,7 +30,7 @@ def about() -> None:
 
 @people.command("list")
 def list_people(home: HomeOption = None) -> None:
-    """List count_people: labeled faces, faces learned by watching, and the examples they stand for.
+    """List everybody: labeled faces, learned faces, and how many they stand for.
 
     Example: onlooker people list --home home/
     """

@@ -140,8 +140,8 @@ class FaceFinder:
             raise BadValue("there is no face in the picture; choose another")
         if which is None and len(boxes) > 1:
             raise BadValue(
-                f"there are {len(boxes)} faces in the picture; say which, from 1 on the left to "
-                f"{len(boxes)}"
+                f"there are {len(boxes)} faces in the picture; choose one with --face, from 1 on "
+                f"the left to {len(boxes)}"
             )
         if which is not None and not 1 <= which <= len(boxes):
             raise BadValue(
