@@ -9,8 +9,9 @@ import sys
 import cv2
 import pytest
 
+from helpers.mosquitto import Mosquitto, listening
 from helpers.services import scene
-from helpers.waiting import DEADLINE
+from helpers.waiting import DEADLINE, eventually
 from onlooker.core.errors import BadValue, install_command
 
 
@@ -79,7 +80,23 @@ def config_in(folder, extra="", south=""):
     return path
 
 
-def test_up_status_merge_forget_down(tmp_path):
+@pytest.fixture
+def broker(tmp_path_factory):
+    with Mosquitto(tmp_path_factory.mktemp("broker")) as running:
+        yield running
+
+
+def texts(heard):
+    return [text for _, text, _ in heard]
+
+
+def mqtt_alerts(heard):
+    """The alerts about cameras in what was heard: site, camera and state."""
+    alerts = [json.loads(text) for topic, text, _ in heard if topic.endswith("/camera")]
+    return [(alert["site"], alert["camera"], alert["state"]) for alert in alerts]
+
+
+def test_up_status_merge_forget_down(tmp_path, broker):
     pytest.importorskip("ray")
     for person in (1, 2):
         at = tmp_path / "people" / f"person{person}"
@@ -90,7 +107,8 @@ def test_up_status_merge_forget_down(tmp_path):
     for number in range(6):
         cv2.imwrite(str(tmp_path / "door" / f"{number}.png"), scene(1, number % 3, shift=number))
     dead = 'yard = "rtsp://127.0.0.1:9/none"'
-    config = ("--config", config_in(tmp_path, south=dead))
+    alerts = f'mqtt = "{broker.address}/cams"'
+    config = ("--config", config_in(tmp_path, alerts, south=dead))
     try:
         started = rows(onlooker("cluster", "up", *config))
         assert [row["site"] for row in started] == ["north", "south"]
@@ -107,6 +125,9 @@ def test_up_status_merge_forget_down(tmp_path):
         assert (yard["state"], yard["last_frame"], yard["fps"]) == ("failing", None, 0.0)
         assert "refused" in yard["problem"]
         assert any("camera yard is failing" in problem for problem in south["problems"])
+        with listening(broker.port) as heard:  # its process told Home Assistant
+            eventually(lambda: mqtt_alerts(heard) and "online" in texts(heard))
+            assert mqtt_alerts(heard) == [("south", "yard", "failing")]
         (merged,) = rows(onlooker("cluster", "merge", *config, "--out", tmp_path / "all.state"))
         assert (merged["sites"], merged["missing"]) == (["north", "south"], [])
         assert (tmp_path / "all.state").exists()
@@ -122,6 +143,9 @@ def test_up_status_merge_forget_down(tmp_path):
     finally:
         down = onlooker("cluster", "down", *config)
     assert rows(down) == [{"closed": 2}]
+    with listening(broker.port) as heard:  # and that it is gone, but not of a camera that failed
+        eventually(lambda: mqtt_alerts(heard) and "offline" in texts(heard))
+        assert mqtt_alerts(heard) == [("south", "yard", "failing")]
     # The home of the site has an event of its camera, once, and none of `down`.
     assert camera_events(tmp_path) == [("yard", [["camera", "failing", yard["problem"]]])]
     assert not (tmp_path / "cluster" / "ray" / "ray.json").exists()
