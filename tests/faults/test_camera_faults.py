@@ -2,7 +2,7 @@
 
 All at once in one service, over a real RTSP server behind a proxy and over HTTP, with the times
 that the service has by itself. The stalled camera is also read as a camera of a cluster is. The
-long form repeats it:
+long form repeats it, and looks at the real page, too:
 
     PYTHONPATH=tests python tests/faults/test_camera_faults.py --rounds 10
 """
@@ -16,8 +16,10 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from helpers.browsing import browsing, tab_of
 from helpers.camera_faults import FaultyProxy, RtspServer
-from helpers.services import API, FINDER, client_of, photo, service_in
+from helpers.running import serving
+from helpers.services import API, FINDER, client_of, photo, service_in, token_of
 from helpers.sites import LEARNER_CONFIG
 from helpers.waiting import DEADLINE, eventually
 from helpers.webcams import Webcam
@@ -25,19 +27,27 @@ from onlooker.cluster.camera import CameraLoop
 from onlooker.cluster.config import CameraConfig
 from onlooker.cluster.site import LocalSite, Site
 from onlooker.vision.finder import FaceFinder
+from onlooker.web.app import create_app
+from onlooker.web.auth import Guard
+from onlooker.web.credentials import Credentials
 
 REFUSED, STALLED = 5.0, 25.0
 """Seconds within which a camera that refuses, and one that stalls, must be failing."""
 BACK, BACK_ON_A_BUSY_MACHINE = 5.0, 25.0
 """Seconds within which one must be live that has come back."""
 FAULTY = ("stalled", "garbled", "flapping", "http", "remote")
+ON_THE_PAGE = " on the page"
+STATES = """() => Object.fromEntries([...document.querySelectorAll("tr[data-camera]")]
+    .map((row) => [row.dataset.camera, row.querySelector(".dot").dataset.state]))"""
 
 
 class Laboratory:
     """A service with five cameras and a camera of a cluster; when each came into its state."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, page=False):
         self._stack, self._over = ExitStack(), threading.Event()
+        looked_at = set(FAULTY) - {"remote"} if page else ()
+        self.faulty = (*FAULTY, *(f"{name}{ON_THE_PAGE}" for name in looked_at))
         with self._stack:
             enter = self._stack.enter_context
             server = enter(RtspServer("--digest"))
@@ -57,9 +67,15 @@ class Laboratory:
             config = CameraConfig("remote", self.proxies["stalled"].address)
             self.loop = CameraLoop(config, FaceFinder(kind=FINDER.kind), lambda: site)
             self._stack.callback(lambda: self.loop.end(30))
-            watcher = threading.Thread(target=self._watch, daemon=True)
-            watcher.start()
-            self._stack.callback(lambda: (self._over.set(), watcher.join(DEADLINE)))
+            watchers = [threading.Thread(target=self._watch, daemon=True)]
+            if page:
+                watchers.append(
+                    threading.Thread(target=self._watch_page, args=(folder / "home",), daemon=True)
+                )
+            for watcher in watchers:
+                watcher.start()
+                self._stack.callback(watcher.join, DEADLINE)
+            self._stack.callback(self._over.set)
             self._stack = self._stack.pop_all()
 
     def __enter__(self):
@@ -77,6 +93,19 @@ class Laboratory:
                 self._note(camera.name, camera.state, camera.problem)
             remote = self.loop.state().condition
             self._note("remote", remote.state, remote.problem)
+
+    def _watch_page(self, home):
+        """What the view "Health" of the page says, in a real browser."""
+        app = create_app(self.service, guard=Guard(Credentials(home)))
+        with (
+            serving(app) as address,
+            browsing() as browser,
+            tab_of(browser, address, token=token_of(home)) as tab,
+        ):
+            page = tab.open("health")
+            while not self._over.wait(0.05):
+                for name, state in page.evaluate(STATES).items():
+                    self._note(f"{name}{ON_THE_PAGE}", state, "")
 
     def _note(self, name, state, problem):
         history, self.problems[name] = self.seen.setdefault(name, []), problem
@@ -98,7 +127,7 @@ class Laboratory:
         return re.findall(rf'onlooker_camera_state{{camera="{name}",state="(\w+)"}} 1\n', text)
 
     def all_live(self):
-        return all(self.now(name) == "live" for name in (*FAULTY, "steady"))
+        return all(self.now(name) == "live" for name in (*self.faulty, "steady"))
 
 
 def one_round(lab):
@@ -115,8 +144,8 @@ def one_round(lab):
         lab.proxies["flapping"].listen()
         eventually(lambda: lab.now("flapping") == "live")
     lab.proxies["flapping"].refuse()
-    eventually(lambda: all(lab.now(name) == "failing" for name in FAULTY))
-    noticed = {name: lab.after(began, name, "failing") for name in FAULTY}
+    eventually(lambda: all(lab.now(name) == "failing" for name in lab.faulty))
+    noticed = {name: lab.after(began, name, "failing") for name in lab.faulty}
     assert "redirects are not followed" in lab.problems["http"], lab.problems
     assert "not RTSP" in lab.problems["garbled"], lab.problems
     assert "nothing arrived within 20 s" in lab.problems["stalled"], lab.problems
@@ -133,7 +162,7 @@ def one_round(lab):
     lab.webcam.show(photo(2, suffix=".jpg", shift=2))
     lab.proxies["flapping"].listen()
     eventually(lab.all_live)
-    back = {name: lab.after(began, name, "live") for name in FAULTY}
+    back = {name: lab.after(began, name, "live") for name in lab.faulty}
     assert lab.client.get(f"{API}/health").json()["status"] == "ok"
     steady = lab.service.cameras.statuses[0]
     assert (steady.name, steady.reconnects) == ("steady", reconnects)
@@ -143,7 +172,8 @@ def one_round(lab):
 
 def late(noticed, back, most):
     """What was seen, or was over, too late, in seconds."""
-    within = {name: STALLED if name in ("stalled", "remote") else REFUSED for name in FAULTY}
+    slow = {"stalled", "remote", f"stalled{ON_THE_PAGE}"}
+    within = {name: STALLED if name in slow else REFUSED for name in noticed}
     seen = {name: took for name, took in noticed.items() if took > within[name]}
     return seen | {f"{name} back": took for name, took in back.items() if took > most}
 
@@ -163,7 +193,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=10)
     rounds, wrong_rounds = parser.parse_args().rounds, 0
-    with tempfile.TemporaryDirectory() as folder, Laboratory(Path(folder)) as lab:
+    with tempfile.TemporaryDirectory() as folder, Laboratory(Path(folder), page=True) as lab:
         for number in range(1, rounds + 1):
             noticed, back = one_round(lab)
             wrong = late(noticed, back, BACK)

@@ -12,6 +12,7 @@ import argparse
 import random
 import shutil
 import sys
+import tempfile
 import traceback
 from collections import Counter
 
@@ -131,26 +132,32 @@ def difference(folder, before):
     return f"{', '.join(sorted(lost))} changed without a word" if lost else "harmless"
 
 
-def cases(count, seed):
-    """Damage homes so often: how it ended by file and kind, and what went wrong."""
-    rng, ended, wrong = random.Random(seed), Counter(), []
+def cases(count, seed, first=0):
+    """Damage homes so often: how it ended, and what went wrong.
+
+    A case depends on the seed and its number only, apart from times and salts in the files; what
+    went wrong stays in a folder.
+    """
+    ended, wrong = Counter(), []
     place = scratch()
     try:
         homes = [(place / moment, make(place / moment, moment)) for moment in MOMENTS]
-        for number in range(count):
+        for number in range(first, first + count):
+            rng = random.Random(f"{seed} {number}")
             home, before = homes[number % len(homes)]
-            copy = place / "copy"
+            copy, unopened = place / "copy", place / "unopened"
             shutil.copytree(home, copy)
-            try:
-                files = sorted(path for path in copy.rglob("*") if path.is_file())
-                path = files[number // len(homes) % len(files)]
-                what = f"{home.name}: {path.relative_to(copy / 'home')} {damage(path, rng)}"
-                end = difference(copy, before)
-            finally:
-                shutil.rmtree(copy)
+            files = sorted(path for path in copy.rglob("*") if path.is_file())
+            path = files[number // len(homes) % len(files)]
+            what = f"{home.name}: {path.relative_to(copy / 'home')} {damage(path, rng)}"
+            shutil.copytree(copy, unopened)
+            end = difference(copy, before)
             ended[end if end in ENDS else "wrong"] += 1
             if end not in ENDS:
-                wrong.append(f"case {number}, {what}: {end}")
+                damaged = shutil.move(unopened, tempfile.mkdtemp())
+                wrong.append(f"case {number}, {what}: {end}; the damaged home is {damaged}")
+            for folder in (copy, unopened):
+                shutil.rmtree(folder, ignore_errors=True)
         return ended, wrong
     finally:
         shutil.rmtree(place)
@@ -168,8 +175,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="scripts/soak damage", description=__doc__)
     parser.add_argument("--cases", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first case")
     options = parser.parse_args()
-    ended, wrong = cases(options.cases, options.seed)
+    ended, wrong = cases(options.cases, options.seed, options.first)
     print("\n".join(wrong))
     print(f"{options.cases} cases: {dict(ended)}")
     sys.exit(bool(wrong))
