@@ -63,7 +63,8 @@ IN_TIME = 20
 AFTERWARDS = 40
 """Ordinary frames of the attacker after an attack."""
 ATTACKED = 2
-"""Seeds whose people are attacked; streams without an attack are watched with all seeds."""
+"""Seeds whose people are attacked, the last ones (the rule was chosen on the first); streams without
+an attack are watched with all seeds."""
 LONG_SEEDS, LONG_FRAMES = range(31, 41), 100_000
 """Of the streams of `long_run` without an attack: the rule was chosen on seeds 0 to 5, 20 to 26 and
 101 to 107."""
@@ -158,7 +159,7 @@ def alarms(setup: Setup) -> tuple[Section, list[AttackAlarmRow | HonestAlarmRow]
     attacked = [
         trial
         for trial in trials
-        if trial.protocol.seed < ATTACKED and len(faces_by_person(trial)) > 1
+        if trial.protocol.seed >= setup.seeds - ATTACKED and len(faces_by_person(trial)) > 1
     ]
     if not attacked:
         raise BadValue("alarms are about takeovers, which need two people at the first camera")
