@@ -157,6 +157,22 @@ def test_a_name_with_characters_that_control_the_output_is_refused(name):
     assert str(error.value).isprintable()
 
 
+@pytest.mark.parametrize(
+    "name", ["ana\u200b", "\ufeffana", "an\xada", "ana\U000e0041", "\u2060ana"]
+)
+def test_a_name_that_looks_like_another_because_a_character_is_not_shown_is_refused(name):
+    learner = a_learner()
+    with pytest.raises(OnlookerError, match=r"U\+[0-9A-F]{4}"):
+        learner.teach([5.0, 5.0], name)
+    learner.teach([5.0, 5.0], "می\u200cگل 👩\u200d🌾 ❤\ufe0f")  # these need theirs
+
+
+@pytest.mark.parametrize("name", ["\u200d", "\u3164", "\u2800 \u2800", "\ufe0f", "\u034f"])
+def test_a_name_that_shows_nothing_is_refused(name):
+    with pytest.raises(OnlookerError, match="must not be empty"):
+        a_learner().teach([5.0, 5.0], name)
+
+
 @pytest.mark.parametrize("name", ["", "  ", "\n", None, 3, b"ana", ["ana"], True, 1.5, ("ana",)])
 def test_a_bad_name_is_refused(name):
     learner = a_learner()

@@ -18,6 +18,7 @@ from helpers.running import serving
 from helpers.services import API, teach
 from helpers.waiting import DEADLINE, eventually
 from onlooker.web import server
+from onlooker.web.credentials import Token
 
 
 def connected(address):
@@ -71,6 +72,58 @@ def test_256_idle_connections_do_not_stop_the_service(client, address, capfd):
         eventually(lambda: closed(idle[0]))
         assert not closed(idle[-3])
     assert capfd.readouterr() == ("", "")
+
+
+WEBSOCKET = (
+    f"GET {API}/live HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+)
+
+
+def test_256_websocket_requests_with_a_body_do_not_stop_the_service(client, address, monkeypatch):
+    """They did: a request that no WebSocket begins with was neither answered nor counted."""
+    where = urlsplit(address).netloc
+    request = f"{WEBSOCKET}Host: {where}\r\nContent-Length: 9\r\n\r\n".encode()
+    with ExitStack() as stack:
+        stuck = [stack.enter_context(connected(address)) for _ in range(300)]
+        for link in stuck:
+            with suppress(OSError):  # the first ones are closed already
+                link.sendall(request)
+        with closing(HTTPConnection(where, timeout=DEADLINE)) as late:
+            assert ask(late, client) == 200
+        assert not closed(stuck[-1])
+        monkeypatch.setattr(server, "HEAD_SECONDS", 0.2)
+        eventually(lambda: all(closed(link) for link in stuck))
+
+
+def test_streams_end_with_the_session_that_opened_them(client, address, tmp_path):
+    """They went on for ever: who was signed out saw everybody who came."""
+    host = f"Host: {urlsplit(address).netloc}\r\n"
+    with httpx2.Client(base_url=address) as browser:
+        assert browser.post(f"{API}/session", json={"token": client.token}).status_code == 204
+        cookie = "; ".join(f"{name}={value}" for name, value in browser.cookies.items())
+        proof = {
+            "session": f"Cookie: {cookie}\r\n",
+            "token": f"Authorization: Bearer {client.token}\r\n",
+        }
+        with ExitStack() as stack:
+            links = {}
+            for who, header in proof.items():
+                for kind, head in (
+                    ("live", WEBSOCKET),
+                    ("events", f"GET {API}/events/stream HTTP/1.1\r\n"),
+                ):
+                    link = links[who, kind] = stack.enter_context(connected(address))
+                    link.sendall(f"{head}{host}{header}\r\n".encode())
+                    assert link.recv(12).split()[1] in (b"101", b"200")
+            assert browser.delete(f"{API}/session").status_code == 204
+            eventually(lambda: closed(links["session", "live"]))
+            eventually(lambda: closed(links["session", "events"]))
+            assert not closed(links["token", "live"])
+            assert not closed(links["token", "events"])
+            Token.in_folder(tmp_path / "home", new=True)
+            eventually(lambda: closed(links["token", "live"]))
+            eventually(lambda: closed(links["token", "events"]))
 
 
 def test_who_sends_a_request_slowly_is_closed(client, address, monkeypatch):

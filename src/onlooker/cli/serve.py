@@ -120,7 +120,7 @@ NewTokenOption = Annotated[
     bool,
     typer.Option(
         "--new-token",
-        help="Print a new token for programs; the old one and all sessions stop working.",
+        help="Print a new token for programs; the old one, sessions and links stop working.",
     ),
 ]
 ClusterOption = Annotated[

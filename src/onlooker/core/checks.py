@@ -81,9 +81,14 @@ def as_rows(rows: ArrayLike, *, like: Rows | None = None) -> Rows:
     return array
 
 
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Characters that control a terminal or the direction of text: what is shown could be another name,
-and a row of a log or a table would not end where it ends."""
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    r"\U000e0000-\U000e007f]"
+)
+"""Characters that control a terminal or the direction of text, or are not shown: what is shown
+could be another name, and a row of a log or a table would not end where it ends."""
+_BLANK = re.compile(r"[\s\u034f\u115f\u1160\u200c\u200d\u2800\u3164\ufe00-\ufe0f\uffa0]*")
+"""Characters that show nothing by themselves; inside a name, some scripts need them."""
 
 
 def as_name(name: object, *, stored: bool = False) -> str:
@@ -94,7 +99,7 @@ def as_name(name: object, *, stored: bool = False) -> str:
     """
     if not isinstance(name, str):
         raise BadName(f"a name must be a string, got {name!r}; str() makes one")
-    if not name.strip():
+    if not name.strip() or (not stored and _BLANK.fullmatch(name)):
         raise BadName(f"a name must not be empty, got {name!r}")
     if not stored and (found := _UNPRINTABLE.search(name)):
         raise BadName(

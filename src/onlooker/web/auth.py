@@ -30,6 +30,8 @@ ASSERTIONS = ("for", "proto", "host", "prefix")
 """What a proxy may say of a request, in headers called X-Forwarded-For and so on."""
 SIGNED_IN = "signed_in"
 """Set in the state of a request that the guard permits, for the server, which closes others."""
+STILL_SIGNED_IN = "still_signed_in"
+"""Beside it, a function: whether that is still so. Sessions end, and tokens are replaced."""
 VISIT = "visit"
 """Where the state of a request has its `Requester`."""
 _PREFIX = re.compile(r"(?:/[A-Za-z0-9_~-]+)*/?")
@@ -156,6 +158,7 @@ class Guard:
         if not state[SIGNED_IN] and not _is_open(scope):
             self._check_token(visit, _bearer_token(headers))
             state[SIGNED_IN] = True
+        state[STILL_SIGNED_IN] = self.credentials.permission(visit.session)
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit() or int(length[:20]) > self.max_upload:
             raise Refused(413, self.too_large)

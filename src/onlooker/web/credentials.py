@@ -15,6 +15,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Self
@@ -61,6 +62,7 @@ class Token:
         path, text = folder / TOKEN_FILE, None
         try:
             if new or not path.exists():
+                discard_codes(folder)  # a link in a log would sign in under the new token
                 text, salt = secrets.token_urlsafe(32), secrets.token_bytes(16)
                 digest = _digest(text, salt)
                 crc = crc32(salt + digest)
@@ -136,6 +138,12 @@ def redeem_code(folder: Path, text: str) -> bool:
     except (OSError, ValueError):
         return False
     return 0.0 <= expires - time.time() <= CODE_SECONDS
+
+
+def discard_codes(folder: Path) -> None:
+    """No code that was not used yet works any more."""
+    for path in (folder / LOGIN_FOLDER).glob("*.code"):
+        path.unlink(missing_ok=True)
 
 
 def write_address(folder: Path, address: str) -> None:
@@ -219,6 +227,11 @@ class Sessions:
             session = self._sessions[session.digest] = replace(session, used=time.time())
             return session
 
+    def lasts(self, session: BrowserSession) -> bool:
+        """Whether a session has not ended."""
+        with self._lock:
+            return session.digest in self._sessions and self._is_valid(session)
+
     def listed(self) -> list[BrowserSession]:
         """Those that have not ended, the one used last first."""
         with self._lock:
@@ -301,6 +314,13 @@ class Credentials:
         if self.token.matches(text):
             return Verdict.RIGHT
         return self._wrong(client)
+
+    def permission(self, session: BrowserSession | None) -> Callable[[], bool]:
+        """Says, whenever it is called, whether a session lasts; without one, the token of now."""
+        if session is not None:
+            return partial(self.sessions.lasts, session)
+        identity = self.token.identity
+        return lambda: self.token.identity == identity
 
     def sign_in(self, client: str, text: str, agent: str) -> tuple[Verdict, str]:
         """Begin a session with the token or with a code; the cookie, if that was right."""

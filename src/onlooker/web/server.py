@@ -23,15 +23,18 @@ import h11
 import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from onlooker.core.errors import OnlookerError
-from onlooker.web.auth import SIGNED_IN
+from onlooker.web.auth import SIGNED_IN, STILL_SIGNED_IN
 
 MAX_CONNECTIONS = 256
 HEAD_SECONDS = 15.0
 """From the start of a connection, or the last answer, to the end of the next request's head."""
 REQUEST_SECONDS = 60.0
 """For the body of a request, and for the whole of one that is not signed in."""
+ANSWER_SECONDS = 1.0
+"""For the answer to the request that ends its own session; longer ones are streams."""
 TLS_SECONDS = 10.0
 """For the handshake that begins an encrypted connection."""
 MAX_MESSAGE = 4 << 20
@@ -79,16 +82,61 @@ class Connection(H11Protocol):
         return self._was_signed_in or bool(scope and scope["state"].get(SIGNED_IN))
 
     def is_overdue(self, now: float) -> bool:
-        """Whether the client takes too long to send its request, or to read a refusal."""
+        """Whether the client takes too long to send its request, or to read a refusal.
+
+        A stream to somebody whose session has ended is overdue as well.
+        """
+        duration = now - self._phase_began
         if self.conn.their_state is h11.IDLE:
-            return now - self._phase_began > HEAD_SECONDS
-        complete = self.conn.their_state is not h11.SEND_BODY
-        return now - self._phase_began > REQUEST_SECONDS and not (complete and self.is_signed_in)
+            return duration > HEAD_SECONDS
+        if self.conn.their_state is h11.SEND_BODY or not self.is_signed_in:
+            return duration > REQUEST_SECONDS
+        cycle: Any = self.cycle
+        answering = cycle is not None and not cycle.response_complete
+        return answering and duration > ANSWER_SECONDS and _was_ended(self.scope)
 
     def abort(self) -> None:
         """Close it at once, without waiting for the client to read."""
         self.connections.discard(self)
         self.transport.abort()
+
+
+class LiveConnection(WebSocketsSansIOProtocol):
+    """What a connection becomes that asks for a WebSocket, also if it never gets one.
+
+    A request that is malformed as one, with a body for example, is neither answered nor closed.
+    """
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.opened = time.monotonic()
+
+    @property
+    def is_signed_in(self) -> bool:
+        """Whether the guard has permitted it."""
+        scope: Any = getattr(self, "scope", None)  # a malformed request has none
+        return bool(scope and scope["state"].get(SIGNED_IN))
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether it takes too long to begin, or belongs to a session that has ended."""
+        if not self.is_signed_in:
+            return now - self.opened > HEAD_SECONDS
+        return _was_ended(self.scope)
+
+    def abort(self) -> None:
+        """Close it at once."""
+        self.connections.discard(self)
+        self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Take it from the connections, where uvicorn requires it to be."""
+        self.connections.add(self)
+        super().connection_lost(exc)
+
+
+def _was_ended(scope: Any) -> bool:
+    """Whether the session, or the token, that permitted a request does not count any more."""
+    return SIGNED_IN in scope["state"] and not scope["state"][STILL_SIGNED_IN]()
 
 
 class Server(uvicorn.Server):
@@ -116,7 +164,7 @@ class Server(uvicorn.Server):
                 http="h11",
                 ssl_certfile=certificate,
                 ssl_keyfile=key,
-                ws="websockets-sansio",
+                ws=LiveConnection,
                 ws_max_size=MAX_MESSAGE,
                 ws_per_message_deflate=False,
                 lifespan="off",
@@ -158,8 +206,9 @@ class Server(uvicorn.Server):
             if waiting:
                 min(waiting, key=lambda each: each.opened).abort()
 
-    def _connections(self) -> list[Connection]:
-        return [each for each in self.server_state.connections if isinstance(each, Connection)]
+    def _connections(self) -> list[Connection | LiveConnection]:
+        kinds = Connection, LiveConnection
+        return [each for each in self.server_state.connections if isinstance(each, kinds)]
 
     async def on_tick(self, counter: int) -> bool:
         """Close what is overdue, once a second."""

@@ -69,6 +69,14 @@ def test_a_code_signs_in_once_and_not_after_a_quarter_of_an_hour(nobody, tmp_pat
     assert nobody.get(f"{API}/people", headers=header).status_code == 401  # it begins sessions only
 
 
+def test_a_link_from_before_a_new_token_does_not_sign_in(nobody, tmp_path):
+    """It did, though a new token is for when somebody may have what was printed before."""
+    code = new_code(tmp_path / "home")
+    Token.in_folder(tmp_path / "home", new=True)
+    assert nobody.post(SESSION, json={"token": code}).status_code == 401
+    assert nobody.post(SESSION, json={"token": new_code(tmp_path / "home")}).status_code == 204
+
+
 def test_codes_and_sessions_are_hashes_for_the_owner_only(nobody, tmp_path):
     home = tmp_path / "home"
     code = new_code(home)
