@@ -8,6 +8,7 @@ import re
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,13 @@ def films(path, **options):
     raise OnlookerError(f"{counts.corrupt} frames left out")
 
 
+def notes(path):
+    """Read a picture whose notes cannot be trusted: it is decoded, and they are left out."""
+    with warnings.catch_warnings(action="ignore"):  # Pillow says which
+        assert decode_picture(path.read_bytes()).shape == (16, 16, 3)
+    raise OnlookerError("the notes were left out")
+
+
 BOMBS = {
     "JPEG, FF 01 before the start of frame": (
         lambda path: path.write_bytes(bombs.jpeg_with_a_marker_without_length(16, 32_000)),
@@ -41,6 +49,18 @@ BOMBS = {
         lambda path: path.write_bytes(bombs.tiff_with_duplicate_tags(16, 32_000)),
         lambda path: decode_picture(path.read_bytes()),
     ),
+    "JPEG, 2,000 passes over 4,000 x 4,000 pixels": (
+        lambda path: path.write_bytes(bombs.jpeg_of_many_passes(4000, 2000)),
+        lambda path: decode_picture(path.read_bytes()),
+    ),
+    "PNG, 60 compressed notes of 1 MB": (
+        lambda path: path.write_bytes(bombs.png_of_compressed_notes(60)),
+        lambda path: decode_picture(path.read_bytes()),
+    ),
+    "PNG, EXIF of 1 MB that is the value of 300 tags": (
+        lambda path: path.write_bytes(bombs.png_of_overlapping_notes(300, 1 << 20)),
+        notes,
+    ),
     "export, 2,000 entries of 1 MB in one place": (
         lambda path: bombs.export_with_overlapping_entries(path, 2000, 1),
         read,
@@ -49,6 +69,10 @@ BOMBS = {
     "state, 12,000 vertices": (lambda path: bombs.state_of_many_vertices(path, 12_000), read),
     "MJPEG film, a frame of 32,000 x 32,000": (
         lambda path: bombs.film_of_two_sizes(path.with_suffix(".mjpeg"), 32_000),
+        lambda path: films(path.with_suffix(".mjpeg")),
+    ),
+    "MJPEG film, a frame of 10,000 passes over 2,000 x 2,000 pixels": (
+        lambda path: bombs.film_of_many_passes(path.with_suffix(".mjpeg"), 2000, 10_000),
         lambda path: films(path.with_suffix(".mjpeg")),
     ),
     "H.264 film, grows to 4,096 x 4,096 (limit 1 million pixels)": (

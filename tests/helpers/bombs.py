@@ -1,10 +1,13 @@
 """Small files that would become large in memory: pictures, films, exports, states."""
 
+import io
 import struct
 import zipfile
+import zlib
 
 import cv2
 import numpy as np
+from PIL import Image
 
 from helpers.recordings import jpeg, shade, write_video
 from onlooker import HeatKernel, OnlineHarmonicLearner
@@ -31,6 +34,44 @@ def tiff_with_duplicate_tags(seen, decoded):
     rows = [*sizes, (258, 8), (259, 1), (262, 1), (273, 8), (277, 1), (278, decoded), (279, 64)]
     entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in rows)
     return b"II*\0" + struct.pack("<IH", 8, len(rows)) + entries + bytes(4)
+
+
+def jpeg_of_many_passes(side, passes):
+    """A progressive JPEG whose last pass, of some ten bytes, is there so often."""
+    file = io.BytesIO()
+    Image.new("L", (side, side)).save(file, "JPEG", progressive=True)
+    data = file.getvalue()
+    return data[:-2] + data[data.rfind(b"\xff\xda") : -2] * (passes - 1) + data[-2:]
+
+
+def film_of_many_passes(path, side, passes):
+    """MJPEG: a small frame, one that is decoded in so many passes, a small one."""
+    path.write_bytes(jpeg(50) + jpeg_of_many_passes(side, passes) + jpeg(50))
+    return path
+
+
+def png_with(*chunks):
+    """A small PNG with these chunks, each a kind and its content, before its pixels."""
+    data = cv2.imencode(".png", shade(50, (16, 16)))[1].tobytes()
+    added = b""
+    for kind, content in chunks:
+        checked = kind + content
+        added += struct.pack(">I", len(content)) + checked
+        added += struct.pack(">I", zlib.crc32(checked))
+    return data[:33] + added + data[33:]
+
+
+def png_of_compressed_notes(count):
+    """Each a megabyte of zeros."""
+    note = zlib.compress(bytes(1 << 20), 9)
+    return png_with(*((b"zTXt", b"%d\0\0" % number + note) for number in range(count)))
+
+
+def png_of_overlapping_notes(count, size):
+    """EXIF with so many tags, each of which says that nearly all of the notes are its value."""
+    tags = b"".join(struct.pack("<HHII", 1 + tag, 7, size - 2, 2) for tag in range(count))
+    notes = b"II*\0" + struct.pack("<IH", 8, count) + tags + bytes(4)
+    return png_with((b"eXIf", notes.ljust(size, b"\0")))
 
 
 def film_of_two_sizes(path, side):

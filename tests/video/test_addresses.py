@@ -62,3 +62,9 @@ def test_two_sources_of_one_name_are_an_error():
         addresses_of(["door=0", "door=1"])
     with pytest.raises(SourceError, match="no source"):
         addresses_of([])
+
+
+def test_a_pattern_of_a_thousand_folders_is_an_error():
+    """It was a RecursionError, found by the 10^6 executions of the fuzzer."""
+    with pytest.raises(SourceError, match="too many folders"):
+        addresses_of(["a[/" * 5000])

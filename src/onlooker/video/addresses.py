@@ -160,7 +160,7 @@ def _path(text: str) -> Address:
         mode = path.stat().st_mode
     except (OSError, ValueError):
         if any(sign in text for sign in "*?["):
-            return _pictures(text, (Path(name) for name in glob(text, recursive=True)))
+            return _pictures(text, map(Path, _matching(text)))
         raise SourceError(f"there is no file or folder {text!r}") from None
     if stat.S_ISDIR(mode):
         return _pictures(text, path.iterdir())
@@ -171,6 +171,13 @@ def _path(text: str) -> Address:
     if path.suffix.lower() in SUFFIXES:
         return Address(Kind.PICTURES, text, path.stem, repr(text), (path,))
     return Address(Kind.VIDEO, text, path.stem, repr(text))
+
+
+def _matching(pattern: str) -> list[str]:
+    try:
+        return glob(pattern, recursive=True)
+    except RecursionError:  # one call for each folder in the pattern
+        raise SourceError(f"there are too many folders in {pattern[:60]!r}...") from None
 
 
 def _pictures(text: str, files: Iterable[Path]) -> Address:

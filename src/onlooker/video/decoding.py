@@ -22,7 +22,7 @@ from av.container import InputContainer
 from onlooker.core.errors import NotFound
 from onlooker.simulation.scenarios import prepared, scenario
 from onlooker.video.addresses import Address, Kind, SourceError
-from onlooker.video.image_files import PictureError, read_picture
+from onlooker.video.image_files import MAX_SCANS, SCAN, PictureError, read_picture
 from onlooker.video.rtsp_relay import RtspRelay
 from onlooker.vision.types import Frame, Pixels
 
@@ -360,6 +360,8 @@ def _decode(
 
 
 def _decode_packet(packet: "av.Packet[Any]", max_pixels: int) -> list[RawFrame]:
+    if packet.stream.codec_context.name == "mjpeg" and bytes(packet).count(SCAN) > MAX_SCANS:
+        return [RawFrame(None, None)]
     try:
         frames = packet.decode()
         return [RawFrame(frame.time, _pixels(frame, max_pixels)) for frame in frames]

@@ -32,6 +32,24 @@ SUFFIXES = frozenset(
 """Lower-case suffixes of the files that count as pictures in a folder."""
 
 _MAX_BYTES = 512 * 1024 * 1024
+SCAN, MAX_SCANS = b"\xff\xda", 64
+"""The marker of a pass over all pixels of a JPEG, and how many one may have; ten are usual. A pass
+takes as long at 15 bytes as at a million, so a file of 32 MB may ask for hours."""
+_MAX_NOTES = 16
+"""Compressed notes in one PNG: each may take a megabyte of memory."""
+
+
+class _Jpeg(JpegImageFile):
+    """Counts the passes in what the decoder is about to read."""
+
+    _scans = 0
+
+    def load_read(self, read_bytes: int) -> bytes:
+        block = super().load_read(read_bytes)
+        self._scans += block.count(SCAN)
+        if self._scans > MAX_SCANS:
+            raise ValueError("too many passes")
+        return block
 
 
 def _heic(data: BytesIO) -> ImageFile:
@@ -43,7 +61,7 @@ def _heic(data: BytesIO) -> ImageFile:
 
 _FORMATS: tuple[tuple[re.Pattern[bytes], Callable[[BytesIO], ImageFile]], ...] = (
     (re.compile(rb"\x89PNG\r\n\x1a\n"), PngImageFile),
-    (re.compile(rb"\xff\xd8\xff"), JpegImageFile),
+    (re.compile(rb"\xff\xd8\xff"), _Jpeg),
     (re.compile(rb"BM"), BmpImageFile),
     (re.compile(rb"RIFF.{4}WEBPVP8[ LX]", re.DOTALL), WebPImageFile),
     (re.compile(rb"P[1-6]\s"), PpmImageFile),
@@ -148,6 +166,8 @@ def _opened(data: bytes) -> ImageFile:
         if magic.match(data):
             if opened is PngImageFile and b"IEND" not in data[-4096:]:
                 raise ValueError("it was cut short")
+            if opened is PngImageFile and data.count(b"zTXt") + data.count(b"iTXt") > _MAX_NOTES:
+                raise ValueError(f"it has more than {_MAX_NOTES} notes; save it without them")
             try:
                 return opened(BytesIO(data))
             except ModuleNotFoundError:
