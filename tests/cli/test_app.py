@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from helpers.bombs import png_of_overlapping_notes
 from helpers.commands import error_of, onlooker
 from helpers.pointers import ROOT
 from onlooker.core.errors import install_command
@@ -121,3 +122,17 @@ def test_help_does_not_import_what_only_some_commands_need():
     script = f"import sys, onlooker.cli.app; print([m for m in {heavy} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
+
+
+def test_a_picture_with_hundreds_of_odd_notes_does_not_fill_the_log(tmp_path):
+    """Each was a warning of two lines; in a process of its own, because tests make them errors."""
+    picture = tmp_path / "odd.png"
+    picture.write_bytes(png_of_overlapping_notes(300, 1 << 16))
+    command = "from onlooker.cli.app import app; app()"
+    result = subprocess.run(
+        [sys.executable, "-c", command, "enroll", "ana", picture, "--home", tmp_path / "home"],
+        capture_output=True,
+        text=True,
+    )
+    assert "shows no face" in result.stderr
+    assert len(result.stderr.splitlines()) == 1

@@ -1,5 +1,6 @@
 """All commands of `onlooker`, and how their errors are reported."""
 
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -34,6 +35,8 @@ class CommandGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
+        # Pillow warns of each odd note in a picture: one file can hold thousands of them.
+        warnings.filterwarnings("ignore", module=r"PIL\.")
         try:
             return super().invoke(ctx)
         except OnlookerError as error:
