@@ -88,6 +88,7 @@ def test_a_malformed_batch_raises_no_raw_exception(encoded):
         '["door", 1, 6, [[7, "ana", 0, null, {"names": []}, [0], null]]]',
         '["door", 1, 6, [[7, 5, 0, null, "<f4", [0], null]]]',
         '["door", 1, 6, [[7, "ana", 0, null, "<f4", [0], 9]]]',
+        f'["door", 1, 6, [[7, "ana", 0, 1{"0" * 400}, "<f4", [0], null]]]',
         '{"a": 1}',
         "[" * 100_000,
     ],
@@ -108,6 +109,7 @@ def test_a_header_that_lies_is_refused_in_one_line(header):
         '[[["7", null, false, null]], 1, null]',
         '[[[7, ["ana", [0.5], 0.1, 3], false, null]], 1, null]',
         '[[[7, ["ana", {"ana": "much"}, 0.1, 3], false, null]], 1, null]',
+        f'[[[7, ["ana", {{"ana": 1{"0" * 400}}}, 0.1, 3], false, null]], 1, null]',
         "[" * 100_000,
     ],
 )

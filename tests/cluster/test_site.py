@@ -179,6 +179,22 @@ def test_a_bad_vector_is_refused_by_itself_and_the_rest_goes_on(tmp_path):
     site.close()
 
 
+def test_vectors_of_two_lengths_before_the_first_label_stop_no_camera(tmp_path):
+    """The second was a raw exception, and the sender repeated the batch for ever."""
+    with closing(Site("north", tmp_path / "north", LEARNER_CONFIG)) as site:
+        session = site.open_session("door").session
+        for number, length in enumerate((3, 5, 5, 8, 2), start=1):
+            sent = [NumberedExample(number, np.ones(length))]
+            (answer,) = site.receive("door", session, sent, number - 1).answers
+            assert (answer.prediction.label, answer.refused) == (None, None)
+        assert len(site.find_face(np.ones(5))) == 1
+        (taught,) = site.receive(
+            "door", session, [NumberedExample(6, np.ones(8), "ana")], 5
+        ).answers
+        assert taught.refused is None
+        assert site.find_face(np.ones(8))
+
+
 def test_an_older_sender_of_the_same_camera_is_refused(tmp_path):
     site = Site("a", tmp_path, LEARNER_CONFIG)
     old = site.open_session("door").session

@@ -471,6 +471,8 @@ class Visits:
         recent = self._unnamed.setdefault(camera, deque(maxlen=STRANGERS_AT_ONCE))
         while recent and not 0 <= now - recent[0][0] < VISIT_SECONDS:
             recent.popleft()
+        if recent and recent[0][1].shape != x.shape:  # a site that knows nobody takes any length
+            recent.clear()
         rows = np.array([row for _, row in recent])
         near = self._home.learner.kernel.similarity(x, rows).nonzero()[0] if recent else ()
         for place in reversed(near):
