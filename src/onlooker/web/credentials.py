@@ -148,14 +148,20 @@ def discard_codes(folder: Path) -> None:
 
 def write_address(folder: Path, address: str) -> None:
     """Note where the service listens."""
-    (folder / LOGIN_FOLDER).mkdir(mode=0o700, exist_ok=True)
-    replace_file(folder / LOGIN_FOLDER / ADDRESS_FILE, address.encode("utf-8"))
+    path = folder / LOGIN_FOLDER / ADDRESS_FILE
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        replace_file(path, address.encode("utf-8"))
+    except OSError as error:
+        raise TokenError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def read_address(folder: Path) -> str | None:
     """Where the service listens, or listened last."""
+    path = folder / LOGIN_FOLDER / ADDRESS_FILE
     try:
-        return (folder / LOGIN_FOLDER / ADDRESS_FILE).read_text(encoding="utf-8")
+        refuse_irregular(path)
+        return path.read_text(encoding="utf-8")
     except (OSError, ValueError):
         return None
 

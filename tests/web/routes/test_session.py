@@ -11,7 +11,16 @@ from helpers.services import API, client_of, service_in
 from helpers.waiting import eventually
 from onlooker.web.app import create_app
 from onlooker.web.auth import Guard
-from onlooker.web.credentials import Credentials, Sessions, Token, new_code, redeem_code
+from onlooker.web.credentials import (
+    Credentials,
+    Sessions,
+    Token,
+    TokenError,
+    new_code,
+    read_address,
+    redeem_code,
+    write_address,
+)
 
 SESSION = f"{API}/session"
 
@@ -163,3 +172,13 @@ def test_the_simulated_camera_may_be_added_by_anybody_with_the_token(client, nob
     assert (state["name"], state["state"]) == ("demo", "live")
     assert client.delete(f"{API}/cameras/demo").status_code == 204
     assert client.post(f"{API}/cameras", json={"source": "simulated:V7"}).status_code == 422
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_in_place_of_the_address_does_not_hang_a_login(tmp_path):
+    """`login` waited for ever, and `serve` ended with a traceback."""
+    (tmp_path / "login").mkdir()
+    os.mkfifo(tmp_path / "login" / "address")
+    with pytest.raises(TokenError, match="address: it is a device or a pipe"):
+        write_address(tmp_path, "http://127.0.0.1:8765/")
+    assert read_address(tmp_path) is None
