@@ -3,8 +3,8 @@
     scripts/bench threads --json threads.json            # half a minute on a free machine
 
 Each round starts two fresh interpreters in turns: one with no limit on threads in its environment,
-one with libraries told to use one. A classifier is fitted once to warm up and once timed, by the
-clock and in seconds of all processors. Ratios are of medians.
+one with libraries told to use one. A classifier is fitted once to warm up and five times timed, by
+the clock and in seconds of all processors. Ratios are of medians over the rounds of medians.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from machine import THREADS, machine
 CLASSIFIERS = ("OnlineHarmonicClassifier", "HarmonicClassifier")
 PROGRAM = """
 import json, sys
+from statistics import median
 from time import perf_counter, process_time
 import numpy as np
 from sklearn.datasets import load_digits
@@ -29,9 +30,12 @@ X, y = load_digits(return_X_y=True)
 X, y = X[:800], np.where(np.arange(800) < 50, y[:800], -1)
 model = getattr(sklearn, sys.argv[1])()
 model.fit(X, y)
-clock, processors = perf_counter(), process_time()
-model.fit(X, y)
-print(json.dumps([perf_counter() - clock, process_time() - processors]))
+seconds = []
+for _ in range(5):
+    clock, processors = perf_counter(), process_time()
+    model.fit(X, y)
+    seconds.append([perf_counter() - clock, process_time() - processors])
+print(json.dumps([median(each) for each in zip(*seconds)]))
 """
 
 

@@ -23,7 +23,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_classifiers_classes, parametrize_with_checks
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from onlooker import (
     ClosestPair,
@@ -450,22 +450,72 @@ def test_weights_are_routed_to_the_score(kind):
             cross_validate(kind(bandwidth=0.3), rows, y, cv=folds, params=params)
 
 
-def test_one_thread_while_it_learns_and_as_many_as_before_afterwards(monkeypatch):
-    """Set once for a call, whatever number of rows it has."""
-    entered = []
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
-    class Limits(module.threadpool_limits):
-        def __init__(self, **settings):
-            entered.append(settings)
-            super().__init__(**settings)
 
-    monkeypatch.setattr(module, "threadpool_limits", Limits)
-    before = [pool["num_threads"] for pool in threadpool_info()]
+@pytest.fixture
+def two_threads():
+    """Two threads of linear algebra, also where the environment says one."""
+    with threadpool_limits(limits=2, user_api="blas"):
+        if set(blas_threads()) != {2}:
+            pytest.skip("the number of threads cannot be set here")
+        yield blas_threads()
+
+
+def record_threads(monkeypatch, owner, name):
+    """The threads of linear algebra whenever that function is called."""
+    found, function = [], getattr(owner, name)
+
+    def wrapped(*arguments, **options):
+        found.append(blas_threads())
+        return function(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, wrapped)
+    return found
+
+
+def test_the_online_classifier_waits_for_threads_of_linear_algebra(monkeypatch, two_threads):
+    learned = record_threads(monkeypatch, OnlineHarmonicLearner, "observe_many")
+    predicted = record_threads(monkeypatch, OnlineHarmonicLearner, "predict")
+    limited = record_threads(monkeypatch, module, "one_thread")
     model = OnlineHarmonicClassifier(bandwidth=0.3).fit(ROWS, SPARSELY)
-    assert entered == [{"limits": 1, "user_api": "blas"}]
-    model.predict(np.repeat(ROWS, 50, axis=0))
-    assert len(entered) == 2
-    assert [pool["num_threads"] for pool in threadpool_info()] == before
+    model.predict(np.repeat(ROWS, 5, axis=0))
+    assert {1} == {count for counts in learned + predicted for count in counts}
+    assert limited == [two_threads] * 2, "once for a call, whatever number of rows it has"
+    assert blas_threads() == two_threads, "as many as before, afterwards"
+
+
+@pytest.mark.parametrize("graph", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("solution", ["harmonic", "poisson"])
+def test_a_small_exact_fit_waits_for_threads_of_linear_algebra(
+    monkeypatch, two_threads, solution, graph
+):
+    solved = record_threads(monkeypatch, module, f"{solution}_solution")
+    model = HarmonicClassifier(graph="precomputed", solution=solution)
+    model.fit(graph(HeatKernel(0.3, 1e-5).weights(cdist(ROWS, ROWS) ** 2)), SPARSELY)
+    assert {1} == set(solved[0])
+    assert blas_threads() == two_threads
+
+
+def test_an_exact_prediction_waits_for_threads_of_linear_algebra(monkeypatch, two_threads):
+    walked = record_threads(monkeypatch, HarmonicClassifier, "_walk_from")
+    HarmonicClassifier(bandwidth=0.3).fit(ROWS, SPARSELY).predict(ROWS)
+    assert {1} == set(walked[0])
+    assert blas_threads() == two_threads
+
+
+def test_a_large_dense_solve_has_the_threads_that_there_are(monkeypatch, two_threads):
+    monkeypatch.setattr(module, "MOST_ON_ONE_THREAD", len(ROWS) - 1)
+    solved = record_threads(monkeypatch, module, "harmonic_solution")
+    HarmonicClassifier(bandwidth=0.3).fit(ROWS, SPARSELY)
+    assert solved == [two_threads]
+
+
+def test_libraries_are_searched_once_and_not_in_every_fit(monkeypatch):
+    HarmonicClassifier(bandwidth=0.3).fit(ROWS, SPARSELY)
+    monkeypatch.delattr(module, "ThreadpoolController")
+    HarmonicClassifier(bandwidth=0.3).fit(ROWS, SPARSELY).predict(ROWS)
 
 
 def as_skops_stores_it(model):

@@ -21,6 +21,8 @@ otherwise be rewarded for answering nobody.
 """
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from io import BytesIO
 from typing import Any, Self
 
@@ -36,7 +38,7 @@ try:
     from sklearn.utils import gen_batches
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
-    from threadpoolctl import threadpool_limits
+    from threadpoolctl import ThreadpoolController
 except ModuleNotFoundError as error:
     raise missing_library(error, "sklearn") from error
 
@@ -68,9 +70,9 @@ SIGMAS = 3.5
 SAMPLED = 500
 """`auto_bandwidth`: at most this many rows are sampled, evenly spread over all rows."""
 
-ONE_THREAD: dict[str, Any] = {"limits": 1, "user_api": "blas"}
-"""For the online learner, whose products are small: threads would wait for each other. Set once for
-a call, because setting it takes as long as three steps."""
+MOST_ON_ONE_THREAD = 3000
+"""A dense system of more rows is solved with the threads that there are. A smaller one is not: its
+products are small, and threads wait for each other longer than they work."""
 
 TRUSTED = tuple(
     f"onlooker.{name}"
@@ -244,18 +246,20 @@ class HarmonicClassifier(_Harmonic):
         sink: float,
         multiplicity: NDArray[Any] | None,
     ) -> Self:
-        if self.solution == "poisson":
-            self.sink_ = 0.0
-            self.potentials_: Floats = poisson_solution(
-                weights, labels, labeled, multiplicity=multiplicity
+        large = not scipy.sparse.issparse(weights) and len(weights) > MOST_ON_ONE_THREAD
+        with nullcontext() if large else one_thread():
+            if self.solution == "poisson":
+                self.sink_ = 0.0
+                self.potentials_: Floats = poisson_solution(
+                    weights, labels, labeled, multiplicity=multiplicity
+                )
+                self.probabilities_: Floats = positive_shares(self.potentials_)
+                return self
+            self.sink_ = sink
+            self.probabilities_ = harmonic_solution(
+                weights, labels, labeled, sink=sink, multiplicity=multiplicity
             )
-            self.probabilities_: Floats = positive_shares(self.potentials_)
             return self
-        self.sink_ = sink
-        self.probabilities_ = harmonic_solution(
-            weights, labels, labeled, sink=sink, multiplicity=multiplicity
-        )
-        return self
 
     def predict_proba(self, X: ArrayLike) -> Floats:
         """The probability that the walk from each row ends at each class."""
@@ -268,7 +272,9 @@ class HarmonicClassifier(_Harmonic):
             return self._answers(np.asarray(reached / np.where(leaving, leaving, 1.0)))
         rows = as_rows(validate_data(self, X, dtype=FLOATS, reset=False))
         batches = gen_batches(len(rows), BATCH)
-        return self._answers(np.concatenate([self._walk_from(rows[batch]) for batch in batches]))
+        with one_thread():
+            walked = [self._walk_from(rows[batch]) for batch in batches]
+        return self._answers(np.concatenate(walked))
 
     @property
     def _values(self) -> Floats:
@@ -358,7 +364,7 @@ class OnlineHarmonicClassifier(_Harmonic):
         known = [self._names.label(name) for name in self.learner_.names]
         columns = np.searchsorted(self.classes_, np.array(known, dtype=self.classes_.dtype))
         probabilities = np.zeros((len(rows), len(self.classes_)))
-        with threadpool_limits(**ONE_THREAD):
+        with one_thread():
             for row, x in enumerate(rows):
                 probabilities[row, columns] = list(self.learner_.predict(x).scores.values())
         return probabilities
@@ -405,7 +411,7 @@ class OnlineHarmonicClassifier(_Harmonic):
         self.classes_ = every_class
         # Runs of rows that all have a label, or all have none.
         edges = np.flatnonzero(np.diff(labeled)) + 1
-        with threadpool_limits(**ONE_THREAD):
+        with one_thread():
             for run in np.split(np.arange(len(rows)), edges):
                 if not labeled[run[0]]:
                     self.learner_.observe_many(rows[run])
@@ -413,6 +419,17 @@ class OnlineHarmonicClassifier(_Harmonic):
                 for x, label in zip(rows[run], labels[run].tolist(), strict=True):
                     teach_latest(self.learner_, x, self._names.name(label))
         return self
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries with threads; searching for them takes milliseconds, a small `fit` thirty."""
+    return ThreadpoolController()
+
+
+def one_thread() -> AbstractContextManager[None]:
+    """Linear algebra on one thread until the end of the block; for a whole call, not for a step."""
+    return _libraries().limit(limits=1, user_api="blas")
 
 
 def _graph(kernel: HeatKernel, places: Rows) -> Any:
