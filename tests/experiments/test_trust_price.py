@@ -20,7 +20,7 @@ from onlooker.experiments.trust_price import (
 from onlooker.vision.finder import FaceFinder
 
 KERNEL, RADIUS = HeatKernel(0.19, 9.5e-6), 1.05
-POLICIES = ("best", "newest", "random")
+POLICIES = ("best", "newest", "random", "early")
 
 
 def drifting(count, *, to=6.0):
@@ -66,6 +66,17 @@ def test_a_stranger_who_is_asked_about_is_not_named_whatever_comes(policy):
     assert set(beyond) == {None}
 
 
+def test_who_is_confirmed_before_the_radius_is_never_withheld_and_costs_no_more_than_needed():
+    """A slow change: early, there is always a named face to ask about before one is withheld."""
+    faces = drifting(2000)
+    right = {}
+    for policy in ("newest", "early"):
+        model, names = watched(policy, 20, faces, ["ana"] * len(faces))
+        right[policy] = names.count("ana")
+        assert model.confirmations.total() <= 7, "one each 0.98 of the radius, not at every chance"
+    assert right["early"] == len(faces) > right["newest"]
+
+
 def test_questions_keep_their_distance():
     learner = OnlineHarmonicLearner(KERNEL, trust_radius=RADIUS)
     model = QuestionedLearner(learner, "newest", 20)
@@ -85,7 +96,7 @@ def test_the_whole_experiment_on_shades(tmp_path, monkeypatch):
     folder = write_shades(tmp_path, ("ana", "ben"), 37)
     with running_on(one_by_one):
         section, rows = trust_price(Setup(data=folder, seeds=1, finder=shade_finder()))
-    assert len(rows) == 1 + len(CONFIRMED) + 2 * len(RIVALS_AT) + 2 * len(LOOSER)
+    assert len(rows) == 1 + len(CONFIRMED) + 3 * len(RIVALS_AT) + 2 * len(LOOSER)
     recall = {
         (row.trust_radius, row.policy, row.confirmed): row.mean_recall
         for row in rows

@@ -4,8 +4,9 @@ A stream is watched with the radius on. Faces beyond it are withheld, with the n
 gives as their candidate. At most once in 20 faces somebody is asked whether one of them is who
 the walk says, and answers truly: yes teaches the name, no teaches "not NAME". Of
 each person so many faces are confirmed at most. `best` asks what `OnlineHarmonicLearner.question`
-returns; its rivals take the newest candidate (`newest`) or any (`random`). The same is done with
-looser cutoffs, where without the radius strangers are named.
+returns; its rivals take the newest candidate (`newest`) or any (`random`), or do not wait until a
+face is withheld: `early` takes the newest that is, or that has a name but is nearly as far from its
+labels. The same is done with looser cutoffs, where without the radius strangers are named.
 """
 
 from collections import Counter
@@ -21,6 +22,7 @@ from matplotlib.figure import Figure
 from onlooker import OnlineHarmonicLearner
 from onlooker.core.errors import BadValue
 from onlooker.core.records import Prediction
+from onlooker.core.similarity import distances
 from onlooker.evaluation import Score
 from onlooker.experiments.paper.methods import FaceNames, follow_steps
 from onlooker.experiments.paper.protocol import Step, plan
@@ -33,11 +35,13 @@ from onlooker.experiments.report.section import DataTable, Section
 from onlooker.vision.scales import FACE_QUANTIZER, TRUST_RADII
 from onlooker.vision.types import Vector
 
-Policy = Literal["best", "newest", "random"]
+Policy = Literal["best", "newest", "random", "early"]
 CONFIRMED = (0, 1, 2, 5, 10, 20)
 """Faces of a person that are confirmed, at most."""
 RIVALS_AT = (5, 10)
 """The rivals of the best question are tried with so many."""
+EARLY = 0.98
+"""Of the radius: beyond it a named face is a question, too, if questions are put early."""
 EVERY = 20
 """Faces between two questions, at least."""
 POOL = 100
@@ -88,7 +92,7 @@ class PriceRow:
 
 
 class WithheldFace(NamedTuple):
-    """A face beyond the radius: whose name the walk gives, and who it is."""
+    """A face beyond the radius, or nearly (`early`): whose name the walk gives, and who it is."""
 
     vector: Vector
     candidate: str
@@ -104,6 +108,7 @@ class QuestionedLearner:
         self.learner, self.policy, self.most = learner, policy, most
         self.confirmations, self.refusals = Counter[str](), 0
         self._withheld: list[WithheldFace] = []
+        self._labeled: dict[str, list[Any]] = {}
         self._rng = np.random.default_rng([seed, 2])
         self._newest: Any = None
         self._since = EVERY
@@ -111,6 +116,7 @@ class QuestionedLearner:
     def teach(self, x: Any, name: str) -> None:
         """A labeled example."""
         self.learner.teach(x, name)
+        self._labeled.setdefault(name, []).append(x)
 
     def observe(self, x: Any) -> Prediction:
         """Name a face, and learn it unless it is beyond the radius."""
@@ -119,8 +125,9 @@ class QuestionedLearner:
 
     def note(self, prediction: Prediction, truth: str | None) -> None:
         """After every observe: store what was withheld, and ask if it is time."""
-        if prediction.label is None and prediction.candidate is not None:
-            self._withheld.append(WithheldFace(self._newest, prediction.candidate, truth))
+        candidate = self._candidate(self._newest, prediction)
+        if candidate is not None:
+            self._withheld.append(WithheldFace(self._newest, candidate, truth))
             del self._withheld[:-POOL]
         self._since += 1
         if self._since >= EVERY and self.most:
@@ -132,7 +139,7 @@ class QuestionedLearner:
     def _answer(self, face: WithheldFace) -> None:
         name = face.candidate
         if face.person == name:
-            self.learner.teach(face.vector, name)
+            self.teach(face.vector, name)
             self.confirmations[name] += 1
         else:
             self.learner.teach(face.vector, not_name=name)
@@ -141,10 +148,18 @@ class QuestionedLearner:
         for each in withheld:  # what has a name by now, or no candidate, is no question any more
             candidate: str | None = each.candidate
             if candidate == name:
-                again = self.learner.predict(each.vector)
-                candidate = again.candidate if again.label is None else None
+                candidate = self._candidate(each.vector, self.learner.predict(each.vector))
             if candidate is not None:
                 self._withheld.append(each._replace(candidate=candidate))
+
+    def _candidate(self, x: Any, prediction: Prediction) -> str | None:
+        """Whose name is in question: the learner's candidate, or early the name itself."""
+        name, radius = prediction.label, self.learner.trust_radius
+        if name is None or radius is None or self.policy != "early":
+            return prediction.candidate
+        labels = np.array(self._labeled[name])
+        nearest = distances(self.learner.kernel.distance, np.asarray(x), labels).min()
+        return name if nearest > EARLY * radius else None
 
     def _chosen(self) -> WithheldFace | None:
         allowed = [each for each in self._withheld if self._may_confirm(each.candidate)]
@@ -152,7 +167,7 @@ class QuestionedLearner:
             return None
         if self.policy == "random":
             return allowed[int(self._rng.integers(len(allowed)))]
-        if self.policy == "newest":
+        if self.policy in ("newest", "early"):
             return allowed[-1]
         question = self.learner.question([each.vector for each in allowed])
         if question is None or question.row is None:
@@ -172,7 +187,7 @@ def trust_price(setup: Setup) -> tuple[Section, list[PriceRow]]:
     for trial in setup.trials(methods=("online",), cutoffs=(setup.fixed_cutoff,)):
         jobs.append(PriceJob(trial, None, 0))
         jobs += [PriceJob(trial, radius, most) for most in CONFIRMED]
-        rivals: tuple[Policy, ...] = ("newest", "random")
+        rivals: tuple[Policy, ...] = ("newest", "random", "early")
         jobs += [PriceJob(trial, radius, most, rival) for rival in rivals for most in RIVALS_AT]
         for factor in LOOSER:
             loose = replace(trial, cutoff=trial.cutoff / factor)
@@ -326,6 +341,7 @@ POLICY_STYLES: dict[Policy, tuple[str, str, str]] = {
     "best": ("#0072B2", "D", "-"),
     "newest": ("#D55E00", "s", ""),
     "random": ("black", "x", ""),
+    "early": ("#009E73", "^", ""),
 }
 """Colour, marker and dash."""
 
@@ -358,6 +374,6 @@ def price_figure(rows: Sequence[PriceRow]) -> Figure:
         panels[0].set_ylabel("recall, mean over people")
         panels[0].set_ylim(top=1.01)
         drawn, names = panels[0].get_legend_handles_labels()
-        figure.legend(drawn, names, loc="outside lower center", ncols=4, frameon=False)
+        figure.legend(drawn, names, loc="outside lower center", ncols=5, frameon=False)
         figure.draw_without_rendering()
     return figure
