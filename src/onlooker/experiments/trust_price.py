@@ -22,7 +22,6 @@ from matplotlib.figure import Figure
 from onlooker import OnlineHarmonicLearner
 from onlooker.core.errors import BadValue
 from onlooker.core.records import Prediction
-from onlooker.core.similarity import distances
 from onlooker.evaluation import Score
 from onlooker.experiments.paper.methods import FaceNames, follow_steps
 from onlooker.experiments.paper.protocol import Step, plan
@@ -108,7 +107,6 @@ class QuestionedLearner:
         self.learner, self.policy, self.most = learner, policy, most
         self.confirmations, self.refusals = Counter[str](), 0
         self._withheld: list[WithheldFace] = []
-        self._labeled: dict[str, list[Any]] = {}
         self._rng = np.random.default_rng([seed, 2])
         self._newest: Any = None
         self._since = EVERY
@@ -116,7 +114,6 @@ class QuestionedLearner:
     def teach(self, x: Any, name: str) -> None:
         """A labeled example."""
         self.learner.teach(x, name)
-        self._labeled.setdefault(name, []).append(x)
 
     def observe(self, x: Any) -> Prediction:
         """Name a face, and learn it unless it is beyond the radius."""
@@ -139,7 +136,7 @@ class QuestionedLearner:
     def _answer(self, face: WithheldFace) -> None:
         name = face.candidate
         if face.person == name:
-            self.teach(face.vector, name)
+            self.learner.teach(face.vector, name)
             self.confirmations[name] += 1
         else:
             self.learner.teach(face.vector, not_name=name)
@@ -157,9 +154,7 @@ class QuestionedLearner:
         name, radius = prediction.label, self.learner.trust_radius
         if name is None or radius is None or self.policy != "early":
             return prediction.candidate
-        labels = np.array(self._labeled[name])
-        nearest = distances(self.learner.kernel.distance, np.asarray(x), labels).min()
-        return name if nearest > EARLY * radius else None
+        return name if self.learner.label_distance(x, name) > EARLY * radius else None
 
     def _chosen(self) -> WithheldFace | None:
         allowed = [each for each in self._withheld if self._may_confirm(each.candidate)]
