@@ -84,6 +84,29 @@ def test_a_camera_that_never_connected_is_failing_on_every_view(empty, visit, tm
     expect(page.locator("tbody")).to_contain_text("the camera is failing: cannot open")
 
 
+def test_a_camera_that_shows_pictures_was_said_to_be_connecting(full, visit):
+    """The list of cameras is read every few seconds; a picture that comes is newer."""
+
+    def not_yet(route):
+        answer = route.fetch()
+        cameras = [{**one, "state": "connecting"} for one in answer.json()]
+        route.fulfill(response=answer, json=cameras)
+
+    tab = visit(full)
+    tab.page.route("**/api/v1/cameras", not_yet)
+    page = tab.open("live")
+    tile = page.locator(".tile[data-camera=door]")
+    expect(tile).to_have_attribute("data-frames", MANY)
+    expect(tile).to_have_attribute("data-state", "live")
+    expect(tile.locator(".tile-state")).to_have_text("")
+
+
+def test_a_browser_camera_that_runs_was_said_to_have_sent_no_picture(empty, visit):
+    page = visit(empty).open("add")
+    use_camera(page)
+    expect(page.locator(".toast")).to_have_text("Camera this computer was added and is live.")
+
+
 def test_two_tabs_have_a_camera_each_and_tell_the_same(own, visit):
     tabs = visit(own), visit(own)
     for tab in tabs:

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from helpers.browsing import AXE, VIEWS
+from helpers.photos import photo_file, photograph
 from helpers.pointers import ROOT
 
 STATIC = ROOT / "src" / "onlooker" / "web" / "static"
@@ -90,3 +91,48 @@ def test_german_can_be_chosen_and_is_remembered_in_every_view(full, visit, tmp_p
         assert "=>" not in page.locator("body").inner_text()  # a function in place of a text
     found = AXE.run(page).response["violations"]
     assert found == [], found
+
+
+SAID = (
+    "no face was found in this photo; choose one that shows a face from the front",
+    "20 faces are in this photo, more than the 16 to choose from; crop it to the people you want",
+    "there is no face in the picture; choose another",
+    "cannot read the picture: not a JPEG, PNG, BMP, WebP, HEIC or PNM file",
+    "cannot read the picture: the file is empty",
+    "cannot read the picture: damaged, cut short, or an unusual format",
+    "cannot read the picture: HEIC needs pi-heif (pip install it); or save it as JPEG",
+    "cannot open rtsp://10.0.0.5/...: Connection refused",
+    "lost rtsp://10.0.0.5/...: no frame for 20 s",
+)
+"""What the service says of photos and cameras."""
+ENGLISH = re.compile(r"\b(the|no|is|it|not|cannot|picture|choose|file|for|was)\b")
+
+
+def test_german_pages_told_of_bad_photos_and_cameras_in_english(full, visit):
+    page = visit(full, locale="de-DE").open()
+    german = page.evaluate(
+        "async (said) => {"
+        " const { texts } = await import('./static/texts/de.js');"
+        " return said.map(texts.fromService); }",
+        list(SAID),
+    )
+    left = [one for one in german if ENGLISH.search(one.replace("(pip install it)", ""))]
+    assert left == []
+
+
+def test_a_photo_without_a_face_is_told_in_german(full, visit, tmp_path):
+    """The list that is translated has the words of the service, not others."""
+    file = tmp_path / "strand.jpg"
+    file.write_bytes(photo_file(photograph()))
+    tab = visit(full, locale="de-DE", forgiven=["422"])
+    page = tab.open("photos")
+    page.set_input_files("#photo-files", str(file))
+    expect(page.locator(".photo-problems")).to_contain_text("strand.jpg: kein Gesicht gefunden")
+
+
+def test_a_failing_camera_is_told_in_german(empty, visit):
+    tab = visit(empty, locale="de-DE")
+    page = tab.open("add")
+    page.locator("#source").fill("rtsp://127.0.0.1:9/none")
+    page.locator("#source").press("Enter")
+    expect(page.locator(".tile-note")).to_contain_text("Verbindung abgelehnt")

@@ -120,3 +120,16 @@ def test_all_faces_that_came_to_a_name_together_go_with_one_click(own, visit):
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".toast")).to_contain_text("Undone")
     eventually(lambda: known_faces(tab) == before)
+
+
+def test_a_face_named_by_the_frames_before_it_is_not_perhaps_that_person(own, visit):
+    """ "Perhaps Ana: 100 % of the walks end at Dora", where somebody took Ana's place."""
+    page = visit(own).open()
+    said = page.evaluate(
+        "async () => { const { longWords } = await import('./static/js/words.js');"
+        " const answer = { name: 'Dora', scores: { Dora: 1, Ana: 0 }, sink: 0 };"
+        " return longWords({ name: 'Ana', state: 'unsure', answer }); }"
+    )
+    assert said == (
+        "Named Ana because of the frames before, but of the walks from this face 100 % end at Dora."
+    )

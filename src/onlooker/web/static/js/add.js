@@ -51,10 +51,10 @@ async function announce(name) {
   let added;
   do {
     added = (await get("/cameras", { quiet: true })).find((one) => one.name === name);
-    if (added?.state !== "connecting") break;
+    if (added && added.state !== "connecting") break; // a browser's is there with its first picture
     await new Promise((resolve) => setTimeout(resolve, 250));
   } while (performance.now() < patience);
-  if (added?.state === "failing") toast(S.first.failing(name, added.problem), { error: true });
+  if (added?.state === "failing") toast(S.first.failing(name, S.fromService(added.problem)), { error: true });
   else toast((S.first[added?.state] ?? S.first.connecting)(name));
 }
 

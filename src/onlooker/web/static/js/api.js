@@ -28,7 +28,7 @@ export function askTokenWith(asker) {
 async function sentence(answer) {
   try {
     const detail = (await answer.json()).detail;
-    return typeof detail === "string" && detail ? detail : S.errors.status(answer.status);
+    return typeof detail === "string" && detail ? S.fromService(detail) : S.errors.status(answer.status);
   } catch {
     return S.errors.status(answer.status);
   }

@@ -26,7 +26,7 @@ export function healthView(page, { signal }) {
   let shownState = "";
   const refresh = every(2000, async () => {
     const [health, list, sessions] = await Promise.all(["/health", "/cameras", "/sessions"].map((path) => get(path, { signal })));
-    const failing = list.filter((camera) => camera.state === "failing").map((camera) => T.cameraFailing(camera.name, camera.problem));
+    const failing = list.filter((camera) => camera.state === "failing").map((camera) => T.cameraFailing(camera.name, S.fromService(camera.problem)));
     const now = JSON.stringify([health.status, health.read_only, health.problems, failing]);
     if (now !== shownState) state.replaceChildren(...status(health, failing));
     shownState = now;
@@ -88,7 +88,7 @@ function table(place, cameras) {
     const seconds = camera.seconds ?? {};
     const last = camera.last_frame ? ago(camera.last_frame) : S.live.neverLive;
     const numbers = [last, rate(camera.fps), ...STAGES.map((stage) => (seconds[stage] ? T.ms(seconds[stage]) : T.none)), S.number(camera.frames), S.number(camera.dropped), S.number(camera.reconnects)];
-    const how = h("td", { role: "cell" }, h("span", { class: "dot", data: { state: camera.state } }), cameraWords(camera), camera.problem && h("span", { class: "quiet small problem" }, camera.problem));
+    const how = h("td", { role: "cell" }, h("span", { class: "dot", data: { state: camera.state } }), cameraWords(camera), camera.problem && h("span", { class: "quiet small problem" }, S.fromService(camera.problem)));
     const cells = numbers.map((text, at) => h("td", { role: "cell", class: "number", data: { label: names[at + 2] } }, text));
     return h("tr", { role: "row", data: { camera: camera.name } }, h("th", { scope: "row", role: "rowheader" }, camera.name), how, cells);
   });

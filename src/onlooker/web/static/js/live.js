@@ -38,7 +38,7 @@ export function liveView(page, { signal }) {
       camera.source.show = one.show;
       one.note(camera.source.problem);
       element.querySelector("[data-again]").hidden = !camera.source.video.ended;
-    } else if (camera.problem) one.note(camera.problem);
+    } else if (camera.problem) one.note(S.fromService(camera.problem));
     one.state(camera.state, cameraWords(camera));
   }
   let cameras = [];

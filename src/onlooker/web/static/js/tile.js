@@ -63,6 +63,11 @@ export function tile(name, { removal, signal }) {
     ask.setAttribute("aria-label", `${S.map.ask} ${nameOf(face) ?? S.face.nobody}`);
   }
 
+  function setState(kind, words) {
+    element.dataset.state = kind;
+    setText(state, kind === "live" ? "" : words);
+  }
+
   function rates() {
     const span = arrivals.length > 1 ? (arrivals.at(-1) - arrivals[0]) / 1000 : 0;
     const fps = span > 0 ? S.live.fps((arrivals.length - 1) / span) : "";
@@ -87,6 +92,7 @@ export function tile(name, { removal, signal }) {
       describe(result.faces, now);
       if (result.learned !== undefined) learnedNow(result.learned);
       note.hidden = true;
+      if (element.dataset.state !== "ended") setState("live", ""); // sooner than the next list of cameras
       element.dataset.frames = Number(element.dataset.frames ?? 0) + 1;
       element.dataset.frame = result.frame;
     },
@@ -96,9 +102,6 @@ export function tile(name, { removal, signal }) {
       note.hidden = !words;
     },
     /** Set the state of the camera. */
-    state(kind, words) {
-      element.dataset.state = kind;
-      setText(state, kind === "live" ? "" : words);
-    },
+    state: setState,
   };
 }

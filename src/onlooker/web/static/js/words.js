@@ -60,7 +60,7 @@ export function longWords(face) {
       return walk ? S.face.describeKnown(name) + walk : S.face.byVote(name);
     case "unsure":
       if (answer.name === null && face.name !== null) return S.face.byVote(name);
-      return S.face.describeUnsure(name) + walk;
+      return (answer.name === name ? S.face.describeUnsure(name) : S.face.byVoteBut(name)) + walk;
     case "poor":
       return S.face.describePoor(reasonWords(answer.refusal));
     default:
@@ -89,6 +89,8 @@ function changeWords([kind, first, second, third]) {
       return third ? say.newNamed(first, third) : say.new(first);
     case "absorbed":
       return second > 1 ? say.absorbedMany(first, second) : say.absorbed(first);
+    case "camera":
+      return say.camera(first, S.fromService(second ?? ""));
     case "names":
       return first.length ? say.names(first.join(", ")) : say.noNames;
     default:

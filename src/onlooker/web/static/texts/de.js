@@ -5,6 +5,32 @@ const some = (count, one, many) => `${number.format(count)} ${count === 1 ? one 
 const comma = (value) => String(value).replace(".", ",");
 const decimal = (value, digits = 2) => value.toFixed(digits).replace(".", ",");
 
+// Sentences of the service that a user of the page meets, in German; it speaks English to everybody, and
+// whatever is not listed here stays so. tests/page/test_languages.py has the English ones.
+const SERVICE = [
+  [/^no face was found in this photo; .*/, "kein Gesicht gefunden; ein Foto wählen, das ein Gesicht von vorn zeigt"],
+  [/^(\d+) faces are in this photo, more than the (\d+) to choose from; .*/, "$1 Gesichter sind auf diesem Foto, wählen lässt sich aus höchstens $2; auf die Personen zuschneiden, um die es geht"],
+  [/^there is no face in the picture; choose another/, "auf dem Foto ist kein Gesicht; ein anderes wählen"],
+  [/^the picture has (\d+) x (\d+) pixels, at most (\S+) million are read; .*/, "das Bild hat $1 x $2 Pixel, gelesen werden höchstens $3 Millionen; zuerst verkleinern"],
+  [/^cannot read the picture: /, "das Bild lässt sich nicht lesen: "],
+  [/not a JPEG, PNG, BMP, WebP, HEIC or PNM file/, "keine Datei in JPEG, PNG, BMP, WebP, HEIC oder PNM"],
+  [/the file is empty/, "die Datei ist leer"],
+  [/damaged, cut short, or an unusual format/, "beschädigt, abgeschnitten oder in ungewöhnlichem Format"],
+  [/its header is damaged, or it was cut short/, "der Anfang ist beschädigt, oder sie ist abgeschnitten"],
+  [/it was cut short/, "sie ist abgeschnitten"],
+  [/HEIC needs pi-heif \((.*)\); or save it as JPEG/, "HEIC braucht pi-heif ($1); oder als JPEG speichern"],
+  [/^cannot open (\S+): /, "$1 lässt sich nicht öffnen: "],
+  [/^lost (\S+): /, "Verbindung zu $1 verloren: "],
+  [/Connection refused/, "Verbindung abgelehnt"],
+  [/Connection timed out/, "keine Antwort"],
+  [/No route to host/, "kein Weg dorthin"],
+  [/it does not answer/, "keine Antwort"],
+  [/no frame for (\S+) s$/, "kein Bild seit $1 s"],
+  [/the stream ended/, "der Datenstrom ist zu Ende"],
+  [/^a name must not be empty.*/, "ein Name darf nicht leer sein"],
+  [/^somebody is called (.*) already; merge the two if they are one person/, "jemand heißt schon $1; sind es dieselben, beide zusammenlegen"],
+];
+
 export const texts = {
   title: "Onlooker",
   titleOf: (view) => `${view} · Onlooker`,
@@ -21,6 +47,7 @@ export const texts = {
   cancel: "Abbrechen",
   loading: "Wird geladen …",
   nobody: "niemand",
+  fromService: (words) => SERVICE.reduce((said, [english, german]) => said.replace(english, german), String(words)),
   views: {
     live: "Live", strangers: "Unbekannte", people: "Personen", map: "Karte",
     events: "Ereignisse", health: "Zustand", sites: "Standorte", add: "Kamera hinzufügen", learned: "Gelernt", audit: "Prüfung", photos: "Fotos hinzufügen",
@@ -74,6 +101,7 @@ export const texts = {
     describeMaybe: (name) => `Keine bekannte Person. Vielleicht ${name}, aber zu verschieden von jedem benannten Gesicht, um so zu heißen.`,
     describePoor: (reason) => `Nicht erkannt und nicht gelernt: ${reason}. Von diesem Gesicht wurde nichts gespeichert.`,
     byVote: (name) => `${name} wegen der Bilder davor; dieses Bild allein genügt nicht.`,
+    byVoteBut: (name) => `${name} wegen der Bilder davor, aber`,
     walk: (parts) => `von den Wegen ab diesem Gesicht ${parts}`,
     at: (name, times) => `enden ${times} bei ${name}`,
     nowhere: (times) => `enden ${times} nirgends`,
@@ -91,7 +119,7 @@ export const texts = {
     knows: (people, labeled) => `${some(people, "Person", "Personen")} bekannt aus ${some(labeled, "benannten Gesicht", "benannten Gesichtern")}`,
     here: "Im Bild",
     fps: (rate) => `${decimal(rate, 1)} Bilder/s`,
-    latency: (ms) => `${Math.round(ms)} ms`,
+    latency: (ms) => `${Math.round(ms)}\u00a0ms`,
     picture: (camera) => `Livebild von ${camera}`,
     tile: (camera) => `Kamera ${camera}`,
     faces: (camera) => `Gesichter bei ${camera}`,
@@ -180,7 +208,7 @@ export const texts = {
     thisIs: "Das ist …",
     save: "Namen speichern",
     saved: (name) => `Als ${name} benannt.`,
-    dropped: ({ dropped, taken_out: taken, complete }) => [`${some(dropped.length, "Gesicht wurde", "Gesichter wurden")} entfernt.`, taken && `${some(taken, "Beispiel wurde", "Beispiele wurden")} aus Gesichtern genommen, die bleiben.`, !complete && "Was vor der gespeicherten Geschichte in anderen aufging, bleibt dort."].filter(Boolean).join(" "),
+    dropped: ({ dropped, taken_out: taken, complete }) => [`${some(dropped.length, "Gesicht wurde", "Gesichter wurden")} entfernt.`, taken && `${some(taken, "Bild wurde", "Bilder wurden")} aus gespeicherten Gesichtern genommen, die bleiben.`, !complete && "Was vor der gespeicherten Geschichte in anderen aufging, bleibt dort."].filter(Boolean).join(" "),
   },
   naming: {
     label: "Name",
@@ -262,7 +290,7 @@ export const texts = {
     problems: "Fotos, die nicht zu gebrauchen sind",
     looking: (done, of) => `Sucht Gesichter: ${done} von ${some(of, "Foto", "Fotos")} …`,
     looked: (n) => `${some(n, "Foto", "Fotos")} mit Gesichtern.`,
-    tooLarge: (bytes) => `${Math.round(bytes / 1048576)} MB, höchstens 32 werden gelesen; zuerst verkleinern`,
+    tooLarge: (bytes) => `${Math.round(bytes / 1048576)} MB, höchstens 32 MB werden gelesen; zuerst verkleinern`,
     poor: (reason) => `das Gesicht ist nicht zu gebrauchen: ${reason}`,
     which: (name) => `Welches davon ist ${name || "die Person"}?`,
     face: (n, photo) => `Gesicht ${n} von ${photo}`,
@@ -279,7 +307,7 @@ export const texts = {
   people: {
     lead: "Alle, die einen Namen haben.",
     empty: "Noch hat niemand einen Namen.",
-    emptyWords: "Eine unbekannte Person benennen, um jemanden hinzuzufügen.",
+    emptyWords: "Fotos von jemandem hinzufügen oder eine unbekannte Person benennen.",
     toStrangers: "Zu den Unbekannten",
     filter: "Nach Namen filtern",
     found: (n, all) => (n === all ? some(all, "Person", "Personen") : `${n} von ${some(all, "Person", "Personen")}`),
@@ -316,15 +344,15 @@ export const texts = {
     forgetFinal: "Das lässt sich nicht rückgängig machen.",
     goesRows: {
       labeled: (n) => some(n, "benanntes Gesicht", "benannte Gesichter"), unlabeled: (n) => some(n, "gelerntes Gesicht", "gelernte Gesichter"),
-      pictures: (n) => some(n, "Bild", "Bilder"), sightings: (n) => some(n, "Sichtung", "Sichtungen"),
+      pictures: (n) => some(n, "gespeichertes Bild", "gespeicherte Bilder"), sightings: (n) => some(n, "Sichtung", "Sichtungen"),
       strangers: (n) => some(n, "Karte einer unbekannten Person, die dieselbe sein kann", "Karten von Unbekannten, die dieselbe Person sein können"),
     },
     forgetDo: "Endgültig vergessen",
     receipt: (name) => `${name} ist vergessen`,
     receiptWords: "Das wurde gelöscht, aus dem Speicher und von der Platte:",
     rows: {
-      labeled: "benannte Gesichter", unlabeled: "gelernte Gesichter", multiplicity: "Beispiele, für die sie standen",
-      pictures: "Bilder", strangers: "Karten von Unbekannten", sightings: "Sichtungen", events: "Ereignisse", snapshots: "Zwischenstände",
+      labeled: "benannte Gesichter", unlabeled: "gelernte Gesichter", multiplicity: "Bilder, für die sie standen",
+      pictures: "gespeicherte Bilder", strangers: "Karten von Unbekannten", sightings: "Sichtungen", events: "Ereignisse", snapshots: "Zwischenstände",
       unreachable: "Gesichter, die zu niemandem mehr führen",
     },
     gone: "Unter dieser Adresse gibt es niemanden mehr: umbenannt, zusammengelegt oder vergessen.",
@@ -358,7 +386,7 @@ export const texts = {
     kinds: {
       observe: "von selbst gelernt", teach: "benannt", exclude: "wer es nicht ist", answer: "zu einer unbekannten Person",
       unteach: "Benennung entfernt", drop: "entfernt",
-      forget: "vergessen", merge: "zusammengelegt", undo: "rückgängig gemacht", rename: "umbenannt", "merge names": "zwei Namen wurden einer", twice: "zwei Gesichter, ein Name", reduce: "Beispiele herausgenommen", alarm: "Alarm", camera: "Kamera",
+      forget: "vergessen", merge: "zusammengelegt", undo: "rückgängig gemacht", rename: "umbenannt", "merge names": "zwei Namen wurden einer", twice: "zwei Gesichter, ein Name", reduce: "Bilder herausgenommen", alarm: "Alarm", camera: "Kamera",
     },
     describe: {
       new: (n) => `Gesicht ${n} ist neu`, newNamed: (n, name) => `Gesicht ${n} ist neu: ${name}`,
@@ -368,7 +396,7 @@ export const texts = {
       negatives: (n, names) => `Gesicht ${n} ist ${names.map((name) => (name === null ? "niemand" : `nicht ${name}`)).join(", ")}`,
       doubled: () => "der Radius hat sich verdoppelt", radius: () => "der Radius hat sich geändert",
       names: (names) => `die Namen sind ${names}`, noNames: "niemand hat einen Namen",
-      reduced: (n, count) => `${some(count, "Beispiel gehört", "Beispiele gehören")} nicht mehr zu Gesicht ${n}`,
+      reduced: (n, count) => `${some(count, "Bild zählt", "Bilder zählen")} nicht mehr zum gespeicherten Gesicht ${n}`,
       twice: (a, b, name) => `zwei Gesichter waren ${name}, ähnlich Gesicht ${a} und Gesicht ${b}`,
       camera: (state, why) => ({ failing: `die Kamera ist gestört: ${why}`, live: "die Kamera ist wieder live", ended: "die Aufnahme ist zu Ende", removed: "die gestörte Kamera wurde entfernt" })[state] ?? state,
       undo: (n) => `zurück zu Ereignis ${n}`, other: (what) => what,
@@ -380,7 +408,7 @@ export const texts = {
     follow: "Es gibt neue Ereignisse.",
   },
   seen: {
-    find: "War dieses Gesicht schon einmal hier?",
+    find: "War dieses Gesicht schon hier?",
     findWords: "Ein Foto wählen. Daraus wird nichts gelernt, und es wird nicht gespeichert. Unbekannte werden gefunden, solange sie gespeichert sind.",
     photo: "Foto",
     looking: "Sucht …",
@@ -469,7 +497,7 @@ export const texts = {
   sites: {
     lead: "Lernende auf mehreren Geräten, die austauschen, was sie gelernt haben.",
     states: { well: "läuft", degraded: "eingeschränkt", restarting: "startet neu", missing: "fehlt" },
-    columns: { name: "Standort", state: "Zustand", cameras: "Kameras", vertices: "Gesichter", people: "Personen", examples: "Beispiele", sequence: "Neuestes Ereignis" },
+    columns: { name: "Standort", state: "Zustand", cameras: "Kameras", vertices: "Gesichter", people: "Personen", examples: "Bilder", sequence: "Neuestes Ereignis" },
     empty: "Es gibt keine anderen Standorte.",
     emptyWords: "„onlooker serve --cluster DATEI“ zeigt hier die Standorte eines Clusters.",
   },

@@ -20,6 +20,7 @@ export const texts = {
   cancel: "Cancel",
   loading: "Loading…",
   nobody: "nobody",
+  fromService: (words) => String(words),
   views: {
     live: "Live", strangers: "Strangers", people: "People", map: "Map",
     events: "Events", health: "Health", sites: "Sites", add: "Add a camera", learned: "Learned", audit: "Audit", photos: "Add photos",
@@ -73,6 +74,7 @@ export const texts = {
     describeMaybe: (name) => `Not a known person. Maybe ${name}, but too different from every labeled face to be named so.`,
     describePoor: (reason) => `Not named and not learned from: ${reason}. Nothing of this face was stored.`,
     byVote: (name) => `Named ${name} because of the frames before; this frame alone is not enough.`,
+    byVoteBut: (name) => `Named ${name} because of the frames before, but`,
     walk: (parts) => `of the walks from this face ${parts}`,
     at: (name, times) => `${times} end at ${name}`,
     nowhere: (times) => `${times} end nowhere`,
@@ -90,7 +92,7 @@ export const texts = {
     knows: (people, labeled) => `${some(people, "person", "people")} known from ${some(labeled, "labeled face", "labeled faces")}`,
     here: "In the picture",
     fps: (rate) => `${rate.toFixed(1)} frames/s`,
-    latency: (ms) => `${Math.round(ms)} ms`,
+    latency: (ms) => `${Math.round(ms)}\u00a0ms`,
     picture: (camera) => `Live picture of ${camera}`,
     tile: (camera) => `Camera ${camera}`,
     faces: (camera) => `Faces at ${camera}`,
@@ -179,7 +181,7 @@ export const texts = {
     thisIs: "This is …",
     save: "Save name",
     saved: (name) => `Labeled as ${name}.`,
-    dropped: ({ dropped, taken_out: taken, complete }) => [`${some(dropped.length, "face was", "faces were")} removed.`, taken && `${some(taken, "example was", "examples were")} taken out of faces that stay.`, !complete && "What was merged into others before the stored history begins stays there."].filter(Boolean).join(" "),
+    dropped: ({ dropped, taken_out: taken, complete }) => [`${some(dropped.length, "face was", "faces were")} removed.`, taken && `${some(taken, "frame was", "frames were")} taken out of stored faces that stay.`, !complete && "What was merged into others before the stored history begins stays there."].filter(Boolean).join(" "),
   },
   naming: {
     label: "Name",
@@ -261,7 +263,7 @@ export const texts = {
     problems: "Photos that cannot be used",
     looking: (done, of) => `Looking for faces: ${done} of ${some(of, "photo", "photos")}…`,
     looked: (n) => `${some(n, "photo", "photos")} with faces.`,
-    tooLarge: (bytes) => `${Math.round(bytes / 1048576)} MB, at most 32 are read; make it smaller first`,
+    tooLarge: (bytes) => `${Math.round(bytes / 1048576)} MB, at most 32 MB are read; make it smaller first`,
     poor: (reason) => `the face cannot be used: ${reason}`,
     which: (name) => `Which of these is ${name || "the person"}?`,
     face: (n, photo) => `Face ${n} of ${photo}`,
@@ -278,7 +280,7 @@ export const texts = {
   people: {
     lead: "Everybody who has a name.",
     empty: "Nobody has a name yet.",
-    emptyWords: "Name a stranger to add a person.",
+    emptyWords: "Add photos of somebody, or name a stranger.",
     toStrangers: "Go to the strangers",
     filter: "Filter by name",
     found: (n, all) => (n === all ? some(all, "person", "people") : `${n} of ${some(all, "person", "people")}`),
@@ -322,7 +324,7 @@ export const texts = {
     receipt: (name) => `${name} is forgotten`,
     receiptWords: "This was deleted, from memory and from the disk:",
     rows: {
-      labeled: "labeled faces", unlabeled: "learned faces", multiplicity: "examples they represented",
+      labeled: "labeled faces", unlabeled: "learned faces", multiplicity: "frames they represented",
       pictures: "pictures", strangers: "cards of strangers", sightings: "sightings", events: "events", snapshots: "snapshots",
       unreachable: "faces that no longer lead to any person",
     },
@@ -357,7 +359,7 @@ export const texts = {
     kinds: {
       observe: "learned automatically", teach: "labeled", exclude: "who it is not", answer: "about a stranger",
       unteach: "label removed", drop: "removed",
-      forget: "forgotten", merge: "merged", undo: "undone", rename: "renamed", "merge names": "two names made one", twice: "two faces, one name", reduce: "examples taken out", alarm: "alarm", camera: "camera",
+      forget: "forgotten", merge: "merged", undo: "undone", rename: "renamed", "merge names": "two names made one", twice: "two faces, one name", reduce: "frames taken out", alarm: "alarm", camera: "camera",
     },
     describe: {
       new: (n) => `face ${n} is new`, newNamed: (n, name) => `face ${n} is new: ${name}`,
@@ -367,7 +369,7 @@ export const texts = {
       negatives: (n, names) => `face ${n} is ${names.map((name) => (name === null ? "nobody" : `not ${name}`)).join(", ")}`,
       doubled: () => "the radius doubled", radius: () => "the radius changed",
       names: (names) => `the names are ${names}`, noNames: "nobody has a name",
-      reduced: (n, count) => `${some(count, "example is", "examples are")} no longer part of face ${n}`,
+      reduced: (n, count) => `${some(count, "frame is", "frames are")} no longer counted with stored face ${n}`,
       twice: (a, b, name) => `two faces were ${name}, like face ${a} and face ${b}`,
       camera: (state, why) => ({ failing: `the camera is failing: ${why}`, live: "the camera is live again", ended: "the recording has ended", removed: "the failing camera was removed" })[state] ?? state,
       undo: (n) => `back to event ${n}`, other: (what) => what,
@@ -468,7 +470,7 @@ export const texts = {
   sites: {
     lead: "Learners on several machines that exchange what they have learned.",
     states: { well: "running", degraded: "degraded", restarting: "restarting", missing: "missing" },
-    columns: { name: "Site", state: "State", cameras: "Cameras", vertices: "Faces", people: "People", examples: "Examples", sequence: "Newest event" },
+    columns: { name: "Site", state: "State", cameras: "Cameras", vertices: "Faces", people: "People", examples: "Frames", sequence: "Newest event" },
     empty: "There are no other sites.",
     emptyWords: "“onlooker serve --cluster FILE” shows the sites of a cluster here.",
   },
