@@ -99,3 +99,9 @@ def test_a_home_without_people_has_nothing_to_audit(client):
     assert report["audit"]["people"] == []
     assert report["audit"]["contamination"] is None
     assert client.get(f"{API}/separation").json()["pairs"] == []
+
+
+def test_an_audit_of_an_empty_home_said_that_nobody_has_a_name_for_ever(client):
+    assert finished(client)["audit"]["people"] == []
+    teach(client, 1, "ana", [0])
+    assert [person["name"] for person in finished(client)["audit"]["people"]] == ["ana"]

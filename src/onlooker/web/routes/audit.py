@@ -56,11 +56,15 @@ class Audits:
     def is_due(self, home: Home, *, again: bool) -> bool:
         """Whether there is none; or, if it is wanted again, none of the home as it is now.
 
-        One that names somebody who was forgotten or renamed since is dropped.
+        One that names somebody who was forgotten or renamed since is dropped, and so is one of a
+        home in which nobody had a name yet.
         """
         with self._lock:
             found = self._found
-            if found and {person.name for person in found.people} - {*home.learner.names}:
+            names = {*home.learner.names}
+            if found and (
+                {person.name for person in found.people} - names or (names and not found.people)
+            ):
                 found = self._found = None
             return found is None or (again and found.sequence != home.sequence)
 
