@@ -1,11 +1,14 @@
 """`onlooker enroll` on real faces: what is taught, and what is refused before anything changes."""
 
+import cv2
 import numpy as np
 import pytest
 
 from helpers.commands import error_of, onlooker, rows
 from helpers.filming import WALL, face_before_wall, moving, write_film, write_picture
+from helpers.photos import photo_file
 from onlooker.home.reopen import reopen
+from onlooker.simulation.orl import pictures_of
 from onlooker.vision.finder import face_distances
 
 
@@ -52,6 +55,22 @@ def test_a_bad_picture_names_itself_and_nothing_is_taught(ana, tmp_path):
     text = error_of(onlooker("enroll", "ana", *ana, tmp_path / "wall.png", "--home", "h"))
     assert "wall.png shows no face" in text
     assert sequence() == 1
+
+
+def test_a_small_face_in_a_large_photo_was_no_face(tmp_path):
+    """The page found it: `enroll`, `explain` and `history find` looked at 320 pixels only."""
+    wide, tall = (118, 144)
+    for number in range(2):
+        pixels = np.full((2000, 3000, 3), 150, np.uint8)
+        face = cv2.resize(pictures_of(1)[number], (wide, tall), interpolation=cv2.INTER_CUBIC)
+        pixels[900 : 900 + tall, 1400 : 1400 + wide] = face[:, :, None]
+        (tmp_path / f"{number}.jpg").write_bytes(photo_file(pixels))
+    (row,) = rows(onlooker("enroll", "ana", tmp_path / "0.jpg", "--home", "h"))
+    assert row["taught"] == 1
+    (row,) = rows(onlooker("explain", tmp_path / "1.jpg", "--home", "h", "--json"))
+    assert row["faces"] == 1
+    never = onlooker("history", "find", tmp_path / "1.jpg", "--home", "h")
+    assert "nobody like that was here" in never.stderr
 
 
 def test_one_picture_cannot_have_two_names(ana):

@@ -209,7 +209,7 @@ def find(
     with _connected("find", config, address) as found:
         from onlooker.cluster.fleet import find_everywhere
 
-        vector = found.finder.query_vector(read_picture(photo), face)
+        vector = found.finder.for_photos().query_vector(read_picture(photo), face)
         answers = find_everywhere([site.name for site in found.sites], vector, timeout)
     rows = [
         (rank, -who.similarity, answer.site, who)

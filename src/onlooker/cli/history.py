@@ -77,7 +77,7 @@ def find_face(
 
     Example: onlooker history find visitor.jpg --home home/
     """
-    finder = finder_from(load_settings(home=home_folder(home), model=model))
+    finder = finder_from(load_settings(home=home_folder(home), model=model)).for_photos()
     vector = finder.query_vector(read_picture(photo), face)
     with open_existing(home) as found:
         seen = found.find_face(vector)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,11 @@ class Enrolment:
     def __post_init__(self) -> None:
         as_number("faces_per_video", self.faces_per_video, least=1, whole=True)
 
+    @cached_property
+    def _photo_finder(self) -> FaceFinder:
+        """For pictures in which the face is small, or fills all of it."""
+        return self.finder.for_photos()
+
     def everybody(self, people: Mapping[str, Sequence[Path]]) -> dict[str, list[EnrolmentFace]]:
         """The faces of all, from their files; everybody must have one."""
         found: dict[str, list[EnrolmentFace]] = {}
@@ -75,7 +81,7 @@ class Enrolment:
 
     def _in_picture(self, path: Path) -> EnrolmentFace:
         pixels = read_picture(path)
-        boxes = self.finder.detect(pixels)
+        boxes = self.finder.detect(pixels) or self._photo_finder.detect(pixels)
         if len(boxes) != 1:
             found = "no face" if not boxes else f"{len(boxes)} faces"
             raise BadValue(

@@ -6,7 +6,7 @@ another process; the parts themselves (networks, working memory of OpenCV) are b
 use.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
@@ -125,8 +125,12 @@ class FaceFinder:
         """A finder with parts of its own for photos, unless ready ones were given."""
         return replace(self, photos=True)
 
-    def query_vector(self, pixels: Pixels, which: int | None = None) -> Vector:
+    def query_vector(
+        self, pixels: Pixels, which: int | None = None, *, boxes: Sequence[FaceBox] | None = None
+    ) -> Vector:
         """The face that a question is about: the only one, or one of several, from 1 on the left.
+
+        `boxes` are those of the picture from the left, where they are known already.
 
         >>> import numpy as np
         >>> finder = FaceFinder(detector="haar", kind="pixels")
@@ -135,7 +139,7 @@ class FaceFinder:
         ...
         onlooker.core.errors.BadValue: there is no face in the picture; choose another
         """
-        boxes = from_the_left(self.detect(pixels))
+        boxes = from_the_left(self.detect(pixels)) if boxes is None else boxes
         if not boxes:
             raise BadValue("there is no face in the picture; choose another")
         if which is None and len(boxes) > 1:

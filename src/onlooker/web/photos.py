@@ -16,8 +16,8 @@ from scipy.sparse.csgraph import connected_components
 from onlooker.core.errors import BadValue, NotFound
 from onlooker.core.similarity import HeatKernel, squared_distances_of_all
 from onlooker.video.image_files import decode_picture
-from onlooker.vision.finder import FaceFinder
-from onlooker.vision.types import FaceBox, Refusal, Vector
+from onlooker.vision.finder import FaceFinder, from_the_left
+from onlooker.vision.types import FaceBox, Pixels, Refusal, Vector
 
 MOST_FACES = 16
 """Faces of a photo to choose from; with more nobody finds the right one."""
@@ -87,6 +87,14 @@ class PhotoFaces:
             new = [face for face in together.values() if now - face.time < STORED_SECONDS]
             self._faces = {face.key: face for face in new[-STORED_FACES:]}
         return UploadedPhoto(pixels.shape[1], pixels.shape[0], faces)
+
+    def query(self, pixels: Pixels, which: int | None) -> tuple[list[FaceBox], Vector | None]:
+        """The faces from the left, and the one that a question is about; None if it may be any."""
+        with self._looking:
+            boxes = from_the_left(self._finder.detect(pixels))
+            if which is None and len(boxes) > 1:
+                return boxes, None
+            return boxes, self._finder.query_vector(pixels, which, boxes=boxes)
 
     def face(self, key: str) -> UploadedFace:
         """A face that was found."""

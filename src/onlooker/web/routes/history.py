@@ -7,6 +7,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
 from onlooker.core.errors import NotFound, OnlookerError
@@ -15,7 +16,6 @@ from onlooker.home.album import PNG, StoredSighting
 from onlooker.home.events import Event
 from onlooker.home.home import Home
 from onlooker.home.transfer import SIGHTING_COLUMNS, sighting_cells
-from onlooker.vision.finder import from_the_left
 from onlooker.web.cameras import Stopped
 from onlooker.web.requests import UPLOAD, uploaded_picture
 from onlooker.web.responses import csv_response, png_or, problems
@@ -185,18 +185,14 @@ def sighting_routes(service: Service) -> APIRouter:
 
         Of a picture with several faces only they are given, unless one is chosen.
         """
-        pixels, finder = await uploaded_picture(request), service.finder
-
-        def job(home: Home) -> FaceHistory:
-            boxes = from_the_left(finder.detect(pixels))
-            rows = [BoxRow.model_validate(box) for box in boxes]
-            if face is None and len(boxes) > 1:
-                return FaceHistory(faces=rows, face=None, seen=[])
-            seen = home.find_face(finder.query_vector(pixels, face))
-            found = [SeenBeforeRow.model_validate(who) for who in seen]
-            return FaceHistory(faces=rows, face=face or 1, seen=found)
-
-        return await call(job)
+        pixels = await uploaded_picture(request)
+        boxes, vector = await run_in_threadpool(service.photos.query, pixels, face)
+        rows = [BoxRow.model_validate(box) for box in boxes]
+        if vector is None:
+            return FaceHistory(faces=rows, face=None, seen=[])
+        seen = await call(lambda home: home.find_face(vector))
+        found = [SeenBeforeRow.model_validate(who) for who in seen]
+        return FaceHistory(faces=rows, face=face or 1, seen=found)
 
     return routes
 
