@@ -34,12 +34,14 @@ ROOT_PAGES = {
 NOT_ON_THE_SITE = re.compile(r"\[([^\]]+)\]\((?:CITATION\.cff|LICENSE|examples)\)")
 SAME_EVERY_TIME = {"svg.hashsalt": "onlooker"}
 SERVICE = "http://127.0.0.1:8765"
+OPEN = ("/api/v1/alive",)
+"""What needs no token."""
 EXAMPLES = {"person": "ana", "name": "ana", "camera": "door", "source": "0", "key": "0"}
 REST_INTRODUCTION = """\
 # REST reference
 
 Made from the description that the service gives of itself at `/api/v1/openapi.json`. All but
-`alive` and `session` needs the token, also on this computer; a
+`alive` and `session` need the token, also on this computer; a
 [start in five minutes](start/rest.md) puts it into the variable `TOKEN`, where the lines below take
 it from ([security](security.md): who is let in). An error is an object with one sentence.
 """
@@ -280,7 +282,7 @@ class RestReference:
             path = path.replace(f"{{{name}}}", value)
             if each["in"] == "query" and each["required"]:
                 query.append(f"{name}={value}")
-        words = ["curl", '-H "Authorization: Bearer $TOKEN"']
+        words = ["curl"] if path in OPEN else ["curl", '-H "Authorization: Bearer $TOKEN"']
         if method != "get":
             words.append(f"-X {method.upper()}")
         bodies = operation.get("requestBody", {}).get("content", {})

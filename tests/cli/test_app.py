@@ -1,15 +1,18 @@
 """What all commands share: errors in one line, exit codes, help, and what is imported."""
 
+import json
 import subprocess
 import sys
 import tomllib
 from functools import partial
+from importlib import metadata
 
 import pytest
 
 from helpers.bombs import png_of_overlapping_notes
 from helpers.commands import error_of, onlooker
 from helpers.pointers import ROOT
+from onlooker.core import errors
 from onlooker.core.errors import install_command
 
 COMMANDS = (
@@ -136,3 +139,22 @@ def test_a_picture_with_hundreds_of_odd_notes_does_not_fill_the_log(tmp_path):
     )
     assert "shows no face" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_hint_to_install_works_where_pip_was_given_the_clone(tmp_path, monkeypatch):
+    """The README installs `".[web]"`, and the hint was `pip install "onlooker[mqtt]"`."""
+    wheel = tmp_path / "onlooker-0.1.0-py3-none-any.whl"
+    wheel.touch()
+    origin = json.dumps({"url": wheel.as_uri(), "archive_info": {}})
+    monkeypatch.setattr(errors, "_SOURCE", tmp_path)
+    monkeypatch.setattr(metadata.PathDistribution, "read_text", lambda *_: origin)
+    assert install_command("web") == f'pip install "{wheel}[web]"'
+    wheel.unlink()
+    assert install_command("web") == 'pip install "onlooker[web]"'
+
+
+def test_no_sentence_of_the_list_of_commands_is_cut_off():
+    for group in ("", "people", "strangers", "history", "dataset", "models", "cluster"):
+        listed = onlooker(*group.split(), "--help").stdout.partition("\nCommands:\n")[2]
+        assert listed, group
+        assert "..." not in listed, group

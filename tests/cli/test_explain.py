@@ -34,7 +34,7 @@ def test_explain_says_which_labels_and_which_chain(pictures):
     text = onlooker("explain", picture, "--home", "h").stdout
     assert text.startswith("Face 1 of 1: ana.\n")
     assert f"labeled face {row['endings'][0]['labeled_face']}" in text
-    assert "the weakest is between this face and face" in text
+    assert "the weakest is between this face and stored face" in text
 
 
 def test_two_faces_are_explained_from_left_to_right(home, tmp_path):

@@ -19,7 +19,7 @@ def test_doctor_says_what_is_in_force_and_why(tmp_path, monkeypatch):
     monkeypatch.setenv("ONLOOKER_CUTOFF", "1e-7")
     result = onlooker("doctor")
     assert result.exit_code == 0, result.output
-    lines = {row[9:23].strip(): row[25:] for row in result.stdout.splitlines()}
+    lines = {row[9:24].strip(): row[26:] for row in result.stdout.splitlines()}
     assert lines["vertices"] == "200 (onlooker.toml)"
     assert lines["cutoff"] == "1e-07 (ONLOOKER_CUTOFF)"
     assert lines["bandwidth"] == "0.19 (default of sface)"
@@ -79,7 +79,7 @@ def test_doctor_says_missing_where_something_is_missing_and_how_to_get_it(monkey
     monkeypatch.setattr("onlooker.cli.doctor.version", version)
     result = onlooker("doctor")
     assert result.exit_code == 0, result.output
-    marks = {row[9:23].strip(): (row[:7].strip(), row[25:]) for row in result.stdout.splitlines()}
+    marks = {row[9:24].strip(): (row[:7].strip(), row[26:]) for row in result.stdout.splitlines()}
     for name, extra in (("onnxruntime", "embedding"), ("fastapi", "web")):
         mark, text = marks[name]
         assert mark == "missing"
@@ -97,7 +97,7 @@ def test_the_ballast_is_explained_where_it_is_seen(tmp_path):
         home.expire()
     assert "space reserved" in (tmp_path / "h" / "README.txt").read_text()
     text = onlooker("doctor", "--home", "h").stdout
-    names = {row[9:23].strip() for row in text.splitlines()}
+    names = {row[9:24].strip() for row in text.splitlines()}
     assert {path.name for path in (tmp_path / "h").iterdir()} <= names
     assert re.search(r"ballast +0\.1 MB, space reserved", text)
     assert "nothing is not a home" in onlooker("doctor", "--home", "nothing").stdout

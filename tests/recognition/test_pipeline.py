@@ -254,7 +254,14 @@ def shown(*, terminal):
 
 def test_the_display_shows_the_counts_on_a_terminal():
     text = shown(terminal=True)
-    for words in ("1,900 frames", "1 face ", "1 person", "2 strangers", "1,234 vertices", "/s"):
+    for words in (
+        "1,900 frames",
+        "1 face ",
+        "1 person",
+        "2 tracks without a name",
+        "1,234 stored faces",
+        "/s",
+    ):
         assert words in text
 
 

@@ -29,8 +29,22 @@ from onlooker.core.errors import OnlookerError
 
 __all__ = ["app"]
 
+LONGEST = 200
+"""Characters of a first sentence in a list of commands."""
 
-class CommandGroup(TyperGroup):
+
+class WholeHelp(TyperGroup):
+    """A group that lists its commands with their whole first sentence, not with its beginning."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, one.get_short_help_str(LONGEST)) for name, one in found if one is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class CommandGroup(WholeHelp):
     """A group that reports an error of Onlooker in one line on stderr, with exit code 1."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -57,11 +71,11 @@ app.command()(serve)
 app.command()(login)
 app.command()(enroll)
 app.command("enroll-folder")(enroll_folder)
-app.add_typer(people, name="people")
-app.add_typer(strangers, name="strangers")
+app.add_typer(people, name="people", cls=WholeHelp)
+app.add_typer(strangers, name="strangers", cls=WholeHelp)
 app.command()(explain)
 app.command("audit")(audit_home)
-app.add_typer(history, name="history")
+app.add_typer(history, name="history", cls=WholeHelp)
 app.command()(events)
 app.command()(undo)
 app.command()(export)
@@ -69,11 +83,11 @@ app.command("import")(import_command)
 app.command()(backup)
 app.command("restore")(restore_command)
 app.command("calibrate")(calibrate_command)
-app.add_typer(dataset, name="dataset")
-app.add_typer(models, name="models")
-app.add_typer(cluster, name="cluster")
+app.add_typer(dataset, name="dataset", cls=WholeHelp)
+app.add_typer(models, name="models", cls=WholeHelp)
+app.add_typer(cluster, name="cluster", cls=WholeHelp)
 app.command()(reproduce)
-app.add_typer(bench, name="bench")
+app.add_typer(bench, name="bench", cls=WholeHelp)
 app.command()(doctor)
 
 

@@ -28,15 +28,17 @@ PACKAGES = {
     "opencv": ("opencv-python-headless", "faces"),
     "av": ("av", "faces"),
     "pillow": ("pillow", "faces"),
+    "pi-heif": ("pi-heif", "heic"),
     "fastapi": ("fastapi", "web"),
     "uvicorn": ("uvicorn", "web"),
     "websockets": ("websockets", "web"),
-    "paho": ("paho-mqtt", "mqtt"),
+    "paho-mqtt": ("paho-mqtt", "mqtt"),
     "ray": ("ray", "cluster"),
     "onnxruntime": ("onnxruntime", "embedding"),
 }
 """The package of each, and the extra that installs it."""
 OPTIONAL = {
+    "heic": "for photos of iPhones (HEIC)",
     "web": "for onlooker serve",
     "mqtt": "for alerts over MQTT",
     "cluster": "for onlooker cluster",
@@ -44,7 +46,8 @@ OPTIONAL = {
 }
 """What those extras are for; the others are needed."""
 HOME_FILES = {
-    "onlooker.db*": "everything that was learned, pictures, sightings, history",
+    "onlooker.db": "everything that was learned, pictures, sightings, history",
+    "onlooker.db-*": "part of it while it is open",
     "snapshots": "the learner at some moments: a quick start, and undo",
     "ballast": "space reserved so that forgetting works on a full disk; no data",
     "lock": "who has the home open",
@@ -56,6 +59,8 @@ HOME_FILES = {
     "README.txt": "this list, in short",
 }
 """What is in the folder of a home."""
+PIXELS = ("size", "min_size")
+"""Settings in pixels: of the picture in which faces are looked for, and of the smallest face."""
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -100,7 +105,7 @@ def doctor(
     findings = [*_versions(chosen), *_threads(), *_models(chosen), _cameras(), *_settings(chosen)]
     findings += _home_files(chosen["home"])
     for finding in findings:
-        print(f"{finding.mark:7}  {finding.subject:14}  {one_line(finding.text)}")
+        print(f"{finding.mark:7}  {finding.subject:15}  {one_line(finding.text)}")
     if any(finding.missing and finding.needed for finding in findings):
         raise typer.Exit(1)
 
@@ -179,7 +184,8 @@ def _home_files(home: str | None) -> Iterator[Finding]:
         for path in sorted(folder.glob(pattern)):
             files = [path] if path.is_file() else list(path.rglob("*"))
             size = sum(each.stat().st_size for each in files if each.is_file())
-            yield Finding(path.name, f"{size / 1e6:.1f} MB, {purpose}")
+            large = f"{size / 1e6:.1f} MB" if size > 5e4 else "less than 0.1 MB"
+            yield Finding(path.name, f"{large}, {purpose}")
 
 
 def _settings(chosen: Settings) -> Iterator[Finding]:
@@ -187,9 +193,11 @@ def _settings(chosen: Settings) -> Iterator[Finding]:
     yield Finding("settings file", str(path or "none; see onlooker doctor --example-settings"))
     scale = DEFAULT_SCALES[chosen["features"]]._asdict()
     for key, value in chosen.values.items():
-        shown, origin = "-" if value is None else value, chosen.origins[key]
+        shown, origin = "none" if value is None else value, chosen.origins[key]
         if value is None and key in scale:
             shown, origin = scale[key], f"default of {chosen['features']}"
         if key == "trust_radius" and value == "auto":
             shown = f"auto, {TRUST_RADII[chosen['features']] or 'off'} for {chosen['features']}"
+        if key in PIXELS:
+            shown = "as the features want" if value is None else f"{value} pixels"
         yield Finding(key, f"{shown} ({origin})")

@@ -36,7 +36,7 @@ def explain(picture: PictureArgument, home: HomeOption = None, as_json: JsonOpti
     """
     folder = home_folder(home)
     learner_like(folder, face_distances())  # fails before a model is loaded where no home is
-    finder = finder_from(load_settings(home=home))
+    finder = finder_from(load_settings(home=home)).for_photos()
     faces = sorted(finder.faces(read_picture(picture)), key=lambda face: face.box.left)
     if not faces:
         raise NotFound(f"there is no face in {picture}; take one where it is larger and lit")
@@ -110,10 +110,10 @@ def _words(row: dict[str, Any]) -> Iterator[str]:
         yield "  " + one_line(f"{_percent(ending['share'])} {ending['name']}: {way}")
     link = row["weakest_link"]
     if link is not None:
-        start = "this face" if link["from"] is None else f"face {link['from']}"
+        start = "this face" if link["from"] is None else f"stored face {link['from']}"
         steps = "a direct link" if row["steps"] == 1 else f"a chain of {row['steps']} links"
         yield (
-            f"  It hangs on {steps}; the weakest is between {start} and face {link['to']}, "
+            f"  It hangs on {steps}; the weakest is between {start} and stored face {link['to']}, "
             f"similarity {link['similarity']:.2g} (1: the same)."
         )
 

@@ -47,7 +47,7 @@ def list_models() -> None:
     table = Table("name", "megabytes", "licence", "dimensions", "file")
     for row in rows:
         size = f"{int(str(row['bytes'])) / 1e6:.0f}"
-        where = str(row["file"] or "not downloaded; onlooker models get")
+        where = str(row["file"] or f"not downloaded; onlooker models get {row['name']}")
         table.add_row(str(row["name"]), size, str(row["licence"]), str(row["dimensions"]), where)
     Console().print(table)
 

@@ -249,7 +249,7 @@ def _serve(
             scheme = "http" if certificate is None else "https"
             address = f"{scheme}://{named}:{listener.getsockname()[1]}/"
             write_address(home, address)
-            say(f"listening on {address}; Ctrl-C ends it")
+            say(f"listening on {address} (Ctrl-C ends it)")
             say(_link_text(address, new_code(home)))
         server.run([listener])
     except KeyboardInterrupt:
@@ -279,7 +279,9 @@ def login(home: ServedHomeOption = None, new_token: NewTokenOption = False) -> N
             return
         address = read_address(folder)
         if address is None:
-            raise NotFound(f"no service was started for {folder} yet; start it: onlooker serve")
+            raise NotFound(
+                f"no service was started for {folder} yet; start it: onlooker serve --home {folder}"
+            )
         print_problem(_link_text(address, new_code(folder)))
 
 

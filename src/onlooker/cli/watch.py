@@ -260,8 +260,8 @@ def _print_summary(
     print(
         f"{summary.ended}: {summary.frames} frames ({summary.rate:.1f}/s), {summary.faces} faces, "
         f"{summary.refused} of them too poor; named: {', '.join(named) or 'nobody'}; "
-        f"strangers: {summary.strangers}; {len(learner.names)} people and {len(learner)} vertices "
-        + where,
+        f"tracks without a name: {summary.strangers}; {len(learner.names)} "
+        f"{'person' if len(learner.names) == 1 else 'people'} and {len(learner)} faces " + where,
         file=sys.stderr,
     )
     for camera, count in counts.items():

@@ -23,15 +23,30 @@ _SOURCE = Path(__file__).resolve().parents[3]
 
 
 def install_command(extra: str) -> str:
-    """What installs an extra: from the clone where this is one, otherwise from the registry.
+    """What installs an extra: from where this was installed, as long as that is there.
 
     >>> install_command("web")
     'pip install ...[web]"'
     """
-    is_clone = (_SOURCE / "pyproject.toml").is_file() and (_SOURCE / "src").is_dir()
-    return (
-        f'pip install -e "{_SOURCE}[{extra}]"' if is_clone else f'pip install "onlooker[{extra}]"'
-    )
+    if (_SOURCE / "pyproject.toml").is_file() and (_SOURCE / "src").is_dir():
+        return f'pip install -e "{_SOURCE}[{extra}]"'
+    return f'pip install "{_installed_from() or "onlooker"}[{extra}]"'
+
+
+def _installed_from() -> Path | None:
+    """The folder or the wheel that pip was given; None if it was a name, or is gone."""
+    import json  # these take longer to import than the core, which needs none of them
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        origin = json.loads(distribution("onlooker").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        return None
+    address = urlsplit(origin.get("url", ""))
+    path = Path(url2pathname(address.path))
+    return path if address.scheme == "file" and path.exists() else None
 
 
 class OnlookerError(Exception):

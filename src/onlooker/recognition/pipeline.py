@@ -268,8 +268,8 @@ class _Counts(ProgressColumn):
         return Text(
             f"{_count(summary.frames, 'frame')} ({rate:.1f}/s)  {_count(summary.faces, 'face')}  "
             f"{_count(len(summary.named), 'person', 'people')}  "
-            f"{_count(summary.strangers, 'stranger')}  "
-            f"{_count(summary.vertices, 'vertex', 'vertices')}"
+            f"{_count(summary.strangers, 'track')} without a name  "
+            f"{_count(summary.vertices, 'stored face')}"
         )
 
 

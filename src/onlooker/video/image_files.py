@@ -146,7 +146,11 @@ def _contents(path: Path) -> bytes:
     try:
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
-            raise PictureError(f"{str(path)!r} is not a file")
+            raise PictureError(
+                f"{str(path)!r} is a folder; name its files"
+                if path.is_dir()
+                else f"{str(path)!r} is not a file"
+            )
         if about.st_size > _MAX_BYTES:
             raise PictureError(f"the picture {str(path)!r} is too large: {about.st_size} bytes")
         return path.read_bytes()
