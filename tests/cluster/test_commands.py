@@ -8,10 +8,14 @@ import sys
 
 import cv2
 import pytest
+from rich.console import Console
 
 from helpers.mosquitto import Mosquitto, listening
 from helpers.services import scene
 from helpers.waiting import DEADLINE, eventually
+from onlooker.cli.cluster import site_table
+from onlooker.cluster.camera import RemoteCameraStatus
+from onlooker.cluster.coordinator import SiteStatus
 from onlooker.core.errors import BadValue, install_command
 
 
@@ -220,3 +224,16 @@ def test_a_job_that_fails_on_ray_fails_as_it_does_here(ray_here):
 
     with pytest.raises(BadValue, match=r"^job \d cannot be done$"):
         run_on_ray(fails, [1, 2], lambda: None)
+
+
+def test_a_terminal_of_80_columns_cut_the_state_of_a_site(capsys):
+    """ "degra…", and the problem in a column of six letters."""
+    door = RemoteCameraStatus.unknown("door", "cannot open rtsp://10.0.0.5/...: Connection refused")
+    states = [SiteStatus("north-building", "serving", cameras=(door,)), SiteStatus("south", "away")]
+    Console(width=80).print(site_table(states))
+    said = " ".join(capsys.readouterr().out.split())
+    assert "degraded" in said
+    assert "away" in said
+    assert "failing for" in said
+    assert "camera door is failing: cannot open rtsp://10.0.0.5/...: Connection" in said
+    assert "…" not in said

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+from rich import box
+from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
@@ -67,7 +68,8 @@ TimeoutOption = Annotated[
 DEFAULT_CONFIG = Path("cluster.toml")
 PAGE_TIMEOUT = 5.0
 """Seconds that the page waits for the state of the sites."""
-COLUMNS = ("site", "state", "people", "vertices", "event", "cameras", "clock", "seen", "problems")
+SITE_COLUMNS = ("site", "state", "people", "faces", "event", "clock", "seen")
+CAMERA_COLUMNS = ("camera", "site", "state", "frames/s", "faces", "dropped")
 
 cluster = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -334,37 +336,43 @@ def _camera_row(camera: "RemoteCameraStatus", site: "SiteStatus") -> dict[str, A
     }
 
 
-def site_table(states: "Sequence[SiteStatus]") -> Table:
-    """All sites, one row each, with their cameras."""
-    table = Table(*COLUMNS)
+def site_table(states: "Sequence[SiteStatus]") -> Group:
+    """All sites, then all cameras, one row each, then what is wrong: for 80 columns and more."""
+    sites, cameras = _short_table(SITE_COLUMNS), _short_table(CAMERA_COLUMNS)
     for state in states:
         report = state.report
-        table.add_row(
+        sites.add_row(
             state.site,
             Text(state.health, style="green" if state.health == "serving" else "bold red"),
             str(len(report.names)) if report else "-",
             str(report.vertices) if report else "-",
             str(report.event) if report else "-",
-            Text("\n".join(_camera(camera, state) for camera in state.cameras) or "-"),
             f"{state.clock_skew:+.2f} s" if report else "-",
             f"{time.time() - state.last_seen:.0f} s ago" if state.last_seen else "never",
-            Text("\n".join(state.problems())),
         )
+        for camera in state.cameras:
+            cameras.add_row(*_camera_cells(camera, state))
+    wrong = [Text(f"{state.site}: {one}") for state in states for one in state.problems()]
+    return Group(sites, *([cameras] if cameras.rows else []), *wrong)
+
+
+def _short_table(columns: Sequence[str]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in columns:
+        table.add_column(name, no_wrap=True)
     return table
 
 
-def _camera(camera: "RemoteCameraStatus", site: "SiteStatus") -> str:
+def _camera_cells(camera: "RemoteCameraStatus", site: "SiteStatus") -> list[str]:
     """A camera: its state, its speed, how many of its faces the site has, and what was dropped."""
-    now, number = camera.condition, 0
+    now, faces = camera.condition, "-"
     if site.report is not None:
-        number = site.report.last_numbers.get(camera.camera, 0)
+        faces = str(site.report.last_numbers.get(camera.camera, 0))
     words: str = now.state
     if now.state == "failing":
         words = f"failing for {max(0.0, time.time() - now.since):.0f} s"
-    elif now.state == "live":
-        words = f"live, {now.fps:.1f}/s"
-    dropped = f", {camera.sent.dropped} dropped" if camera.sent.dropped else ""
-    return f"{camera.camera}: {words}, {number} faces{dropped}"
+    speed = f"{now.fps:.1f}" if now.state == "live" else "-"
+    return [camera.camera, site.site, words, speed, faces, str(camera.sent.dropped)]
 
 
 @contextmanager
