@@ -260,6 +260,8 @@ def _connected(command: str, config: Path, address: str | None) -> Iterator["Con
 def _read_config(command: str, path: Path) -> "Config":
     with requires(command, {"pydantic": "cluster"}):
         from onlooker.cluster.config import read_config
+    if not path.exists():
+        raise BadValue(f"there is no {path}; --config names the file that lists sites and cameras")
     return read_config(path)
 
 
