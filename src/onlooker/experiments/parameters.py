@@ -2,12 +2,13 @@
 
     python -m onlooker.experiments.parameters --json parameters.json
 
-Each dataset is standardised. A draw shuffles it by a seed, takes the first 600 rows, teaches the
-first five of each class and streams the others without their labels. Accuracy is over all of these;
-whoever is nobody is answered by the nearest label, and coverage is the share that needed no such
-help. The grid was fixed before any result was seen: ten bandwidths, from 0.01 to 1 times the median
-distance, and three cutoffs; its best is the setting with the highest mean accuracy over the draws,
-which no user could know. The rule of `suggest` was chosen on every other dataset of the list.
+Each dataset is standardised. A draw shuffles it by a seed, takes the first 600 rows (`--rows`),
+teaches the first five of each class and streams the others without their labels. Accuracy is over
+all of these; whoever is nobody is answered by the nearest label, and coverage is the share that
+needed no such help. The grid was fixed before any result was seen: ten bandwidths, from 0.01 to 1
+times the median distance, and three cutoffs; its best is the setting with the highest mean accuracy
+over the draws, which no user could know. The rule of `suggest` was chosen on every other dataset of
+the list.
 
     python -m onlooker.experiments.parameters --river --draws 5 --sets ImageSegments Phishing
 
@@ -110,6 +111,8 @@ class Draw:
 
     dataset: str
     seed: int
+    most: int = MOST
+    """Rows of it that are used, if there are so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +143,17 @@ def standardised(dataset: str) -> tuple[Floats, Names]:
     return (rows - rows.mean(axis=0)) / np.where(deviation, deviation, 1.0), names
 
 
-def drawn(draw: Draw, most: int = MOST) -> tuple[Floats, Names, NDArray[np.bool_]]:
+def drawn(draw: Draw) -> tuple[Floats, Names, NDArray[np.bool_]]:
     """Rows, their names, and which of them are labeled.
 
     >>> rows, names, labeled = drawn(Draw("iris", seed=0))
     >>> len(rows), int(labeled.sum())
     (150, 15)
+    >>> len(drawn(Draw("iris", seed=0, most=100))[0])
+    100
     """
     rows, names = standardised(draw.dataset)
-    order = np.random.default_rng(draw.seed).permutation(len(rows))[:most]
+    order = np.random.default_rng(draw.seed).permutation(len(rows))[: draw.most]
     rows, names = rows[order], names[order]
     labeled = np.zeros(len(rows), dtype=bool)
     for name in np.unique(names):
@@ -311,13 +316,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     command.add_argument(
         "--draws", type=at_least(1), default=DRAWS, metavar="N", help=f"default {DRAWS}"
     )
+    command.add_argument(
+        "--rows", type=at_least(100), default=MOST, metavar="N", help=f"at most; default {MOST}"
+    )
     command.add_argument("--sets", nargs="+", choices=DATASETS, default=list(DATASETS))
     command.add_argument(
         "--river", action="store_true", help="the river adapter beside nearest neighbours instead"
     )
     command.add_argument("--json", type=output_file, metavar="FILE", help="write one row per run")
     arguments = command.parse_args(argv)
-    draws = [Draw(dataset, seed) for dataset in arguments.sets for seed in range(arguments.draws)]
+    draws = [
+        Draw(dataset, seed, arguments.rows)
+        for dataset in arguments.sets
+        for seed in range(arguments.draws)
+    ]
     try:
         if arguments.river:
             beside = spread(on_river, draws, what="draws", cost=_size)
