@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from helpers.browsing import AXE, VIEWS
 from helpers.photos import photo_file, photograph
 from helpers.pointers import ROOT
+from helpers.waiting import eventually
 
 STATIC = ROOT / "src" / "onlooker" / "web" / "static"
 SENTENCE = re.compile(r"""(["'`])([A-Z][a-z]+ [a-z]+[^"'`]*)\1""")
@@ -136,3 +137,19 @@ def test_a_failing_camera_is_told_in_german(empty, visit):
     page.locator("#source").fill("rtsp://127.0.0.1:9/none")
     page.locator("#source").press("Enter")
     expect(page.locator(".tile-note")).to_contain_text("Verbindung abgelehnt")
+
+
+APART = """() => document.querySelector(".tools").getBoundingClientRect().left
+  - document.querySelector(".top nav li:last-child").getBoundingClientRect().right"""
+"""Pixels between the last view of the navigation and the buttons beside it."""
+
+
+@pytest.mark.parametrize("locale", ["de-DE", "en-GB"])
+def test_the_last_view_was_under_a_button_on_a_narrow_desktop(full, visit, locale):
+    """German at 1280 pixels, English at 1100."""
+    page = visit(full, locale=locale).open("people")
+    expect(page.locator(".badge")).to_be_visible()
+    for wide in (1600, 1280, 1100, 1000, 940):
+        page.set_viewport_size({"width": wide, "height": 800})
+        eventually(lambda: page.evaluate(APART) >= 0)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), wide

@@ -13,6 +13,7 @@ import { languageButton, themeButton } from "./theme.js";
 import { toast, toasts } from "./undo.js";
 import { eventWords } from "./words.js";
 
+const ROOM = ["less", "little", "least"];
 const VIEWS = [["live", "live"], ["strangers", "stranger"], ["people", "people"], ["map", "map"], ["audit", "check"], ["events", "list"], ["health", "health"]];
 
 function link(name, picture) {
@@ -33,15 +34,20 @@ export function buildShell() {
   });
   const brand = h("a", { class: "brand", href: "#/live", "aria-label": S.home }, h("img", { src: "static/icon.svg", alt: "", width: 28, height: 28 }), h("span", {}, S.title));
   const version = h("span", { class: "version" });
+  const nav = h("nav", { "aria-label": S.nav }, list);
+  const top = h("header", { class: "top" }, brand, nav, h("div", { class: "tools" }, add, languageButton(), themeButton()));
   document.body.replaceChildren(
     skip,
-    h("header", { class: "top" }, brand, h("nav", { "aria-label": S.nav }, list), h("div", { class: "tools" }, add, languageButton(), themeButton())),
+    top,
     bannerElement(),
     main,
     h("footer", { class: "foot" }, h("p", {}, icon("lock"), h("span", {}, h("strong", {}, S.local), " ", S.notAuthentication, h("span", { class: "more" }, S.noDoors))), version),
     toasts(),
     knownNames(),
   );
+  const fit = () => makeRoom(top, nav);
+  new ResizeObserver(() => requestAnimationFrame(fit)).observe(document.body);
+  on("summary", fit);
   on("view", (name) => {
     for (const one of document.querySelectorAll("[data-to]")) {
       if (one.dataset.to === name) one.setAttribute("aria-current", "page");
@@ -59,13 +65,24 @@ export function buildShell() {
   const started = new AbortController(); // with the first summary somebody is signed in
   on("summary", () => {
     started.abort();
-    offerSites(list);
+    offerSites(list, fit);
   }, started.signal);
 }
 
-function offerSites(list) {
+/** Leave out what is least needed of the header, until the navigation fits. */
+function makeRoom(top, nav) {
+  delete top.dataset.room;
+  for (const room of ROOM) {
+    if (nav.scrollWidth <= nav.clientWidth) return;
+    top.dataset.room = room;
+  }
+}
+
+function offerSites(list, fit) {
   untilDone(async () => {
     const sites = await get("/sites", { quiet: true });
-    if (sites.length) list.append(h("li", {}, link("sites", "sites")));
+    if (!sites.length) return;
+    list.append(h("li", {}, link("sites", "sites")));
+    fit();
   });
 }

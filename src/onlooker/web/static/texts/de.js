@@ -298,10 +298,10 @@ export const texts = {
     chosen: (n, people) => (n ? `${some(n, "Gesicht", "Gesichter")} von ${some(people, "Person", "Personen")} gewählt.` : "Noch kein Gesicht gewählt."),
     unanswered: (n) => `${some(n, "Foto wird", "Fotos werden")} ausgelassen: darin ist kein Gesicht gewählt.`,
     nameless: (n) => `${some(n, "Person", "Personen")} ohne Namen ${n === 1 ? "wird" : "werden"} ausgelassen.`,
-    teach: "Diese Gesichter lernen",
+    teach: "Diese Gesichter benennen",
     nothing: "Zuerst ein Gesicht wählen oder einen Namen eingeben.",
-    taught: (n, names) => `${some(n, "Gesicht", "Gesichter")} gelernt: ${names}.`,
-    known: "Diese Gesichter wurden schon früher gelernt.",
+    taught: (n, names) => `${some(n, "Gesicht", "Gesichter")} benannt: ${names}.`,
+    known: "Diese Gesichter waren schon benannt.",
     link: "Oder mit Fotos bekannter Personen beginnen",
   },
   people: {
