@@ -174,7 +174,7 @@ def test_what_is_no_picture_is_an_error_that_names_it(tmp_path):
     says = {
         "text.jpg": "not a JPEG",
         "empty.png": "empty",
-        "folder.png": "not a file",
+        "folder.png": "is a folder; name its files",
         "gif.png": "not a JPEG",
         "tiff.png": "not a JPEG",
         "missing.png": "No such file",
