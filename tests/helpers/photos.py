@@ -41,10 +41,10 @@ def photo_file(pixels, kind="JPEG", turned=1):
     return file.getvalue()
 
 
-def heic_file(pixels):
+def heic_file(pixels, **options):
     """The picture as an iPhone stores it."""
     import pillow_heif
 
     file = BytesIO()
-    pillow_heif.from_pillow(Image.fromarray(pixels[:, :, ::-1])).save(file, quality=90)
+    pillow_heif.from_pillow(Image.fromarray(pixels[:, :, ::-1])).save(file, quality=90, **options)
     return file.getvalue()

@@ -1,13 +1,17 @@
 """Picture files: Pillow reads the header and decodes, so that both mean the same picture.
 
 A small file may need gigabytes. Two libraries that read one header can disagree about its size; the
-object that is checked here is the one that decodes.
+object that is checked here is the one that decodes. Photos of phones (HEIC) are decoded by another
+process, because their decoder may crash.
 """
 
 import os
 import re
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 
@@ -52,20 +56,28 @@ class _Jpeg(JpegImageFile):
         return block
 
 
-def _heic(data: BytesIO) -> ImageFile:
-    """A photo as phones take it; its decoder is an extra, and turns it upright."""
-    from pi_heif.as_plugin import HeifImageFile
+_HEIC = re.compile(rb".{4}ftyp(he[iv][cmsx]|mif1|msf1)", re.DOTALL)
+"""How a photo begins that phones take; its decoder is an extra, and turns it upright."""
+_HEIC_TO_PPM = """
+import sys
+from io import BytesIO
+from pi_heif.as_plugin import HeifImageFile
 
-    return HeifImageFile(data)
-
-
+image = HeifImageFile(BytesIO(sys.stdin.buffer.read()))
+pixels = b""
+if image.width * image.height <= int(sys.argv[1]):
+    image = image.convert("RGB")
+    pixels = image.tobytes()
+sys.stdout.buffer.write(b"P6 %d %d 255 " % image.size + pixels)
+"""
+_HEIC_SECONDS = 120.0
+"""For one such photo on a busy machine."""
 _FORMATS: tuple[tuple[re.Pattern[bytes], Callable[[BytesIO], ImageFile]], ...] = (
     (re.compile(rb"\x89PNG\r\n\x1a\n"), PngImageFile),
     (re.compile(rb"\xff\xd8\xff"), _Jpeg),
     (re.compile(rb"BM"), BmpImageFile),
     (re.compile(rb"RIFF.{4}WEBPVP8[ LX]", re.DOTALL), WebPImageFile),
     (re.compile(rb"P[1-6]\s"), PpmImageFile),
-    (re.compile(rb".{4}ftyp(he[iv][cmsx]|mif1|msf1)", re.DOTALL), _heic),
 )
 """The few formats that users have, each by how a file of it begins."""
 _ORIENTATION = 0x0112
@@ -118,7 +130,7 @@ def decode_picture(data: bytes, *, max_pixels: int = MAX_PIXELS, shown: str = ""
     if data[12:15] == b"VP8":
         check(*_webp_size(data))  # libwebp takes the memory when it opens the file
     try:
-        image = _opened(data)
+        image = _opened(data, max_pixels)
     except ValueError as error:
         raise PictureError(f"cannot read the picture{shown}: {error}") from None
     check(*image.size)
@@ -137,7 +149,7 @@ def is_picture(data: bytes) -> bool:
     (True, False)
     """
     try:
-        return bool(_opened(data))
+        return bool(_opened(data, max_pixels=0))
     except ValueError:
         return False
 
@@ -159,13 +171,17 @@ def _contents(path: Path) -> bytes:
         raise PictureError(f"cannot read the picture {str(path)!r}: {reason}") from None
 
 
-def _opened(data: bytes) -> ImageFile:
-    """The picture with its header read and nothing decoded; ValueError says why not.
+def _opened(data: bytes, max_pixels: int) -> ImageFile:
+    """The picture with its header read; ValueError says why not.
+
+    Nothing is decoded, but for photos of phones that have at most so many pixels.
 
     The class of the format is called, not `Image.open`, whose limit belongs to the whole process.
     """
     if not data:
         raise ValueError("the file is empty")
+    if _HEIC.match(data):
+        data = _as_ppm(data, max_pixels)
     for magic, opened in _FORMATS:
         if magic.match(data):
             if opened is PngImageFile and b"IEND" not in data[-4096:]:
@@ -174,13 +190,28 @@ def _opened(data: bytes) -> ImageFile:
                 raise ValueError(f"it has more than {_MAX_NOTES} notes; save it without them")
             try:
                 return opened(BytesIO(data))
-            except ModuleNotFoundError:
-                how = install_command("heic")
-                raise ValueError(f"HEIC needs pi-heif ({how}); or save it as JPEG") from None
             # Damaged files end a parser in many ways, and each means the same for the caller.
             except Exception:
                 raise ValueError("its header is damaged, or it was cut short") from None
     raise ValueError("not a JPEG, PNG, BMP, WebP, HEIC or PNM file")
+
+
+def _as_ppm(heic: bytes, max_pixels: int) -> bytes:
+    """A photo in a format without surprises, without its pixels if there are too many of them.
+
+    In a process of its own: one wrong bit in such a photo is enough to crash its decoder.
+    """
+    if find_spec("pi_heif") is None:
+        how = install_command("heic")
+        raise ValueError(f"HEIC needs pi-heif ({how}); or save it as JPEG")
+    command = [sys.executable, "-P", "-c", _HEIC_TO_PPM, str(max_pixels)]
+    try:
+        done = subprocess.run(command, input=heic, capture_output=True, timeout=_HEIC_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ValueError(f"its decoder gave no answer ({type(error).__name__})") from None
+    if done.returncode != 0:
+        raise ValueError("damaged, cut short, or an unusual format")
+    return done.stdout
 
 
 def _webp_size(data: bytes) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from PIL import Image
 
 from helpers.photos import heic_file, photo_file, photograph
 from helpers.services import API, client_of, service_in
@@ -75,8 +76,18 @@ def test_a_heic_photo_is_read(client):
 
 def test_heic_without_its_extra_names_the_extra(client, monkeypatch):
     data = heic_file(photograph(1))
-    monkeypatch.setitem(sys.modules, "pi_heif.as_plugin", None)
+    monkeypatch.setitem(sys.modules, "pi_heif", None)
     assert "[heic]" in refused(client, data)
+
+
+def test_one_wrong_bit_in_a_heic_photo_does_not_end_the_service(client):
+    """The decoder reads the kind of a note as text, and crashes if it is none."""
+    notes = Image.Exif()
+    notes[0x0112] = 1
+    data = heic_file(photograph(1), exif=notes.tobytes())
+    assert found(client, data)["faces"]
+    assert "damaged" in refused(client, data.replace(b"Exif", b"\xc5xif", 1))
+    assert found(client, data)["faces"]
 
 
 def test_finding_teaches_nothing_and_teaching_is_one_change_that_one_undo_takes_back(client):
