@@ -96,6 +96,25 @@ def test_256_websocket_requests_with_a_body_do_not_stop_the_service(client, addr
         eventually(lambda: all(closed(link) for link in stuck))
 
 
+def test_a_connection_that_asks_for_a_websocket_is_no_younger_for_it(client, address, monkeypatch):
+    """256 that ask at the right moment would all be younger than the owner's next one."""
+    found, overdue = {}, server.LiveConnection.is_overdue
+
+    def noted(live, now):
+        found["opened"] = live.opened
+        return overdue(live, now)
+
+    monkeypatch.setattr(server.LiveConnection, "is_overdue", noted)
+    where = urlsplit(address).netloc
+    with connected(address) as link:
+        with closing(HTTPConnection(where, timeout=DEADLINE)) as later:
+            assert ask(later, client) == 200  # so the first one was accepted before
+        begun = time.monotonic()
+        link.sendall(f"{WEBSOCKET}Host: {where}\r\nContent-Length: 9\r\n\r\n".encode())
+        eventually(lambda: found)
+        assert found["opened"] < begun
+
+
 def test_streams_end_with_the_session_that_opened_them(client, address, tmp_path):
     """They went on for ever: who was signed out saw everybody who came."""
     host = f"Host: {urlsplit(address).netloc}\r\n"

@@ -70,6 +70,13 @@ class Connection(H11Protocol):
         if waiting and self.conn.their_state is not h11.IDLE:
             self._phase_began = time.monotonic()
 
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Hand over to a `LiveConnection` of the same age; a younger one would outlive others."""
+        super().handle_websocket_upgrade(event)
+        live = self.transport.get_protocol()
+        if isinstance(live, LiveConnection):
+            live.opened = self.opened
+
     def on_response_complete(self) -> None:
         """Note when an answer is complete."""
         self._was_signed_in, self._phase_began = self.is_signed_in, time.monotonic()
