@@ -310,6 +310,16 @@ def test_the_best_question_is_that_of_the_oracle(seed):
     assert state(learner) == state(learner.restored(learner.state())), "nothing was learned"
 
 
+def test_an_answer_settles_what_is_exactly_the_trust_radius_away():
+    """As a name is carried: within the radius, the bound included."""
+    gains = []
+    for radius in (1.0, 1.0 + 1e-9):
+        learner = OnlineHarmonicLearner(HeatKernel(1.0, 1e-5), trust_radius=radius)
+        learner.teach([0.0], "ana")
+        gains.append(learner.question([[1.5], [2.5]]).gain)
+    assert gains[0] == gains[1] > 1.5
+
+
 def test_a_question_about_examples_is_never_about_a_vertex():
     learner = a_learner(trust_radius=1.0)
     for _ in range(50):
@@ -327,6 +337,7 @@ def test_there_is_nothing_to_ask_where_everything_is_certain():
     learner.observe([0.2])
     assert learner.question() is None
     assert OnlineHarmonicLearner(KERNEL).question() is None
+    assert OnlineHarmonicLearner(KERNEL).question([[1.0, 2.0]]) is None
 
 
 @pytest.mark.parametrize("masses", [[1], [1, 0], [1, 1, 1]])

@@ -290,6 +290,42 @@ def test_of_equal_gaps_the_oldest_safe_pair_is_merged():
     assert unlabeled(learner) == ([0.0, 2.0, 10.0, 11.0], [2, 1, 1, 1])
 
 
+def test_of_equal_gaps_to_a_label_the_oldest_safe_pair_is_merged():
+    """1.5 and 2.5 are half a step from ben: the older one goes, also from a later slot."""
+    learner = OnlineHarmonicLearner(
+        HeatKernel(0.6, 1e-3), max_vertices=1, quantizer=ClosestSafePair()
+    )
+    learner.teach([0.0], "ana")
+    learner.teach([2.0], "ben")
+    left = []
+    for x in (1.5, 2.5, 1.5):
+        learner.observe([x])
+        left.append(unlabeled(learner)[0])
+    assert left == [[1.5], [2.5], [1.5]]
+
+
+def test_distances_beyond_the_cutoff_are_measured_again_for_new_vertices():
+    """10 and 10.95 are measured when 0.9 goes; then 0.6 comes, which is closer to 0."""
+    learner = OnlineHarmonicLearner(HeatKernel(0.1, 1e-5), max_vertices=3)
+    learner.teach([100.0], "ana")
+    for place in (0.0, 0.9, 10.0, 10.95, 0.6):
+        learner.teach([place], "ben")
+        learner.unteach([place])
+    assert unlabeled(learner) == ([0.0, 10.0, 10.95], [3, 1, 1])
+
+
+def test_a_label_that_was_forgotten_is_nobodys_closest():
+    """0.45 is closest to ana, but ben's: it stays, and then ben's first label takes it in."""
+    learner = OnlineHarmonicLearner(HeatKernel(1.0, 1e-5), max_vertices=3)
+    learner.teach([0.0], "ana")
+    for place in (0.91, 0.95, 1.0):
+        learner.teach([place], "ben")
+    assert [learner.observe([x]).label for x in (0.45, 2.0, 2.6)] == ["ben"] * 3
+    learner.forget("ana")
+    learner.observe([3.4])
+    assert unlabeled(learner) == ([2.0, 2.6, 3.4], [1, 1, 1])
+
+
 def test_a_new_vertex_that_others_need_is_not_merged_at_once():
     """3.9 is closest to 2, and brings back 5.9, which was cut off when 3.95 was dropped."""
     learner = watching(

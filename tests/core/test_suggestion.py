@@ -71,6 +71,14 @@ def test_no_more_false_links_than_allowed(seed):
     assert found.false_links <= 0.01
 
 
+def test_two_names_that_are_mixed_are_not_linked_for_the_sake_of_neighbours():
+    rng = np.random.default_rng(0)
+    X, names = rng.normal(size=(80, 2)), np.array(["ana", "ben"] * 40)
+    reach = suggest(X, names, false_links=1e-3).kernel.reach
+    gaps = np.linalg.norm(X[:, None] - X, axis=2)
+    assert (gaps[names[:, None] != names] <= reach).mean() <= 1e-3
+
+
 def test_clusters_are_connected_and_strangers_stay_nobody():
     X, members = blobs(rows=300, apart=20.0)
     found = suggest(X, few_labels(members))
