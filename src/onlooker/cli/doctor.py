@@ -184,8 +184,8 @@ def _home_files(home: str | None) -> Iterator[Finding]:
         for path in sorted(folder.glob(pattern)):
             files = [path] if path.is_file() else list(path.rglob("*"))
             size = sum(each.stat().st_size for each in files if each.is_file())
-            large = f"{size / 1e6:.1f} MB" if size > 5e4 else "less than 0.1 MB"
-            yield Finding(path.name, f"{large}, {purpose}")
+            shown = f"{size / 1e6:.1f} MB" if size > 5e4 else "less than 0.1 MB"
+            yield Finding(path.name, f"{shown}, {purpose}")
 
 
 def _settings(chosen: Settings) -> Iterator[Finding]:

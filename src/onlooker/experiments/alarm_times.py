@@ -63,8 +63,8 @@ IN_TIME = 20
 AFTERWARDS = 40
 """Ordinary frames of the attacker after an attack."""
 ATTACKED = 2
-"""Seeds whose people are attacked, the last ones: the rule was chosen on the first. Streams without
-an attack are watched with all seeds."""
+"""Seeds whose people are attacked, the last ones: the rule was chosen on the first. A weak test
+with real frames: each person's come in one sequence. Other streams are watched with all seeds."""
 LONG_SEEDS, LONG_FRAMES = range(31, 41), 100_000
 """Of the streams of `long_run` without an attack: the rule was chosen on seeds 0 to 5, 20 to 26 and
 101 to 107."""
