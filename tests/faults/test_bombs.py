@@ -3,8 +3,6 @@
 python tests/faults/test_bombs.py        # prints what each took (scripts/soak bombs)
 """
 
-import os
-import re
 import sys
 import tempfile
 import time
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from helpers import bombs
+from helpers.memory import MEASURABLE, PeakMemory
 from onlooker.core.errors import OnlookerError
 from onlooker.home.transfer import read
 from onlooker.video.image_files import decode_picture
@@ -84,20 +83,15 @@ BOMBS = {
 
 def cost_of(refused, path):
     """Seconds of the processor and by the clock, and megabytes of resident memory at the peak."""
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-    before, begun, clock = _kilobytes("VmRSS"), time.process_time(), time.perf_counter()
-    with pytest.raises(OnlookerError):
-        refused(path)
-    seconds, clock = time.process_time() - begun, time.perf_counter() - clock
-    return seconds, clock, (_kilobytes("VmHWM") - before) / 1024
+    with PeakMemory() as peak:
+        begun, clock = time.process_time(), time.perf_counter()
+        with pytest.raises(OnlookerError):
+            refused(path)
+        seconds, clock = time.process_time() - begun, time.perf_counter() - clock
+    return seconds, clock, peak.megabytes
 
 
-def _kilobytes(key):
-    (found,) = re.findall(rf"^{key}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.M)
-    return int(found)
-
-
-@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux's /proc")
+@pytest.mark.skipif(not MEASURABLE, reason="needs Linux's /proc")
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_is_refused_in_little_memory(name, tmp_path):
     """The time is that of the processor, ten times what is measured alone: others run too.

@@ -4,7 +4,9 @@ import base64
 import itertools
 import logging
 import os
+import re
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -14,8 +16,12 @@ from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import av
+import cv2
+import numpy as np
 import pytest
 
+from helpers.certificates import self_signed
+from helpers.memory import MEASURABLE, PeakMemory
 from helpers.recordings import jpeg, level, shade, write_pictures, write_video
 from helpers.waiting import DEADLINE
 from onlooker.video.live import FailureWatch
@@ -101,6 +107,23 @@ def answers(body, kind):
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
         handler.wfile.write(body)
+
+    return script
+
+
+PART = b"--frame\r\nContent-Type: image/jpeg\r\n"
+
+
+def has_no_end(begin, kind="multipart/x-mixed-replace; boundary=frame"):
+    """A connection that sends the beginning of a frame, and more of it, for half a gigabyte."""
+
+    def script(handler, over):
+        handler.send_response(200)
+        handler.send_header("Content-Type", kind)
+        handler.end_headers()
+        handler.wfile.write(begin)
+        for _ in range(512):
+            handler.wfile.write(b"\x55" * (1 << 20))
 
     return script
 
@@ -389,9 +412,157 @@ def test_a_stalled_camera_does_not_hold_up_the_end(monkeypatch, caplog):
                 thread.join(DEADLINE)
 
 
+@pytest.mark.skipif(not MEASURABLE, reason="needs Linux's /proc")
+@pytest.mark.parametrize(
+    "script",
+    [
+        has_no_end(PART + b"Content-Length: 2000000000\r\n\r\n" + jpeg(80)[:-2]),
+        has_no_end(PART + b"\r\n" + jpeg(80)[:-2]),
+        has_no_end(jpeg(80) * 5 + jpeg(80)[:-2], "video/x-mjpeg"),
+    ],
+    ids=["with a length", "without a length", "without parts"],
+)
+def test_a_frame_without_end_does_not_fill_the_memory(script):
+    ended = pytest.raises(SourceError, match="64 MB in which no frame is complete")
+    options = {"live": False, "stall_after": DEADLINE}
+    with (
+        Camera(script) as camera,
+        PeakMemory() as peak,
+        ended as caught,
+        frames_from(camera.url, **options) as stream,
+    ):
+        list(stream)
+    assert peak.megabytes < 256
+    assert "hunter2" not in "".join(traceback.format_exception(caught.value))
+
+
+def test_a_camera_whose_frame_did_not_end_comes_back(caplog):
+    caplog.set_level(logging.WARNING, "onlooker")
+    broken = has_no_end(PART + b"\r\n" + jpeg(40)[:-2])
+    with (
+        Camera(plays(*[jpeg(40)] * 3), broken, endless(90)) as camera,
+        frames_from(camera.url, stall_after=DEADLINE, reconnect_after=(0.01,)) as stream,
+    ):
+        while level(next(stream)) < 80:
+            pass
+    assert "64 MB in which no frame is complete" in caplog.text
+
+
+def test_the_largest_frames_of_a_4k_camera_arrive():
+    """Noise at the highest quality: 32 MB, far more than a picture of anything."""
+    noise = np.random.default_rng(0).integers(0, 256, (2160, 3840, 3), np.uint8)
+    whole = (cv2.IMWRITE_JPEG_QUALITY, 100, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, 0x111111)
+    picture = cv2.imencode(".jpg", noise, whole)[1].tobytes()
+    assert len(picture) > 30 << 20
+    with (
+        Camera(plays(*[picture] * 5)) as camera,
+        frames_from(camera.url, live=False, stall_after=DEADLINE) as stream,
+    ):
+        assert [frame.pixels.shape for frame in itertools.islice(stream, 3)] == [
+            (2160, 3840, 3)
+        ] * 3
+
+
+def test_a_camera_may_send_any_number_of_frames(monkeypatch):
+    monkeypatch.setattr("onlooker.video.relay.MAX_UNFINISHED", 4 << 20)
+    noise = np.random.default_rng(0).integers(0, 256, (480, 640, 3), np.uint8)
+    picture = cv2.imencode(".jpg", noise, (cv2.IMWRITE_JPEG_QUALITY, 100))[1].tobytes()
+    assert 40 * len(picture) > 4 * (4 << 20)
+    with (
+        Camera(plays(*[picture] * 45, pause=0)) as camera,
+        frames_from(camera.url, live=False, stall_after=DEADLINE) as stream,
+    ):
+        assert len(list(itertools.islice(stream, 40))) == 40
+
+
+def test_a_camera_sees_its_own_name_and_the_password():
+    requests = []
+
+    def script(handler, over):
+        requests.append((handler.headers["Host"], handler.headers["Authorization"], handler.path))
+        if handler.headers["Authorization"] is None:
+            handler.send_response(401)
+            handler.send_header("WWW-Authenticate", 'Basic realm="camera"')
+            handler.end_headers()
+        else:
+            endless(50)(handler, over)
+
+    with Camera(script) as camera:
+        url = camera.url.replace("127.0.0.1", "localhost")
+        with frames_from(url, stall_after=DEADLINE) as stream:
+            assert level(next(stream)) == pytest.approx(50, abs=2)
+    host, path = f"localhost:{camera.server.server_port}", "/video?pw=hunter2"
+    secret = f"Basic {base64.b64encode(b'admin:hunter2').decode()}"
+    assert requests == [(host, None, path), (host, secret, path)]
+
+
+def test_a_film_whose_index_is_at_its_end_is_read_over_several_connections(tmp_path):
+    path = write_video(tmp_path / "v.mov", range(200), codec="mjpeg", size=(480, 640))
+    film = path.read_bytes()
+    assert film.find(b"moov") > film.find(b"mdat") + (1 << 20)
+    film += struct.pack(">I4s", 8 << 20, b"free") + bytes((8 << 20) - 8)  # it is not sent at once
+    requests = []
+
+    def script(handler, over):
+        requests.append(start := int(re.match(r"bytes=([0-9]+)-", handler.headers["Range"])[1]))
+        handler.send_response(206)
+        handler.send_header("Content-Type", "video/mp4")
+        handler.send_header("Content-Range", f"bytes {start}-{len(film) - 1}/{len(film)}")
+        handler.send_header("Content-Length", str(len(film) - start))
+        handler.end_headers()
+        handler.wfile.write(film[start:])
+
+    with (
+        Camera(script) as camera,
+        frames_from(camera.url, live=False, stall_after=DEADLINE) as stream,
+    ):
+        assert len(list(stream)) == 200
+    assert len(requests) > 1
+
+
+def test_a_connection_that_breaks_in_a_replay_is_not_its_end():
+    seen = threading.Event()
+
+    def script(handler, over):
+        handler.send_response(200)
+        handler.send_header("Content-Type", "video/x-mjpeg")
+        handler.end_headers()
+        handler.wfile.write(jpeg(5) * 5000)
+        seen.wait(DEADLINE)
+        reset = struct.pack("ii", 1, 0)
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+        os.close(handler.connection.detach())
+        raise OSError
+
+    lost = pytest.raises(SourceError, match=r"lost http://127.*reset by peer")
+    with Camera(script) as camera, frames_from(camera.url, live=False) as stream:
+        next(stream)
+        seen.set()
+        with lost:
+            list(stream)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_an_encrypted_camera_with_a_certificate_of_its_own_is_read(tmp_path, version):
+    """In TLS 1.3 a server sends messages of TLS itself before anything is requests."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = context.maximum_version = version
+    context.load_cert_chain(self_signed(tmp_path))
+    with Camera(endless(70)) as camera:
+        plain = camera.url
+        with pytest.raises(SourceError, match="is its address http://"):
+            frames_from(plain.replace("http:", "https:")).__enter__()
+        camera.server.socket = context.wrap_socket(camera.server.socket, server_side=True)
+        with frames_from(plain.replace("http:", "https:"), stall_after=DEADLINE) as stream:
+            assert level(next(stream)) == pytest.approx(70, abs=2)
+
+
 @contextmanager
-def rtsp_camera(levels):
-    """The least that passes for an RTSP camera: H.264, interleaved in the one TCP connection."""
+def rtsp_camera(levels, ends=True):
+    """The least that passes for an RTSP camera: H.264, interleaved in the one TCP connection.
+
+    ends: whether the last frame has an end, or further fragments of it come for half a gigabyte.
+    """
     encoder = av.CodecContext.create("libx264", "w")
     encoder.width, encoder.height, encoder.pix_fmt = 64, 48, "yuv420p"
     encoder.time_base = Fraction(1, 25)
@@ -444,6 +615,11 @@ def rtsp_camera(levels):
                     number += 1
                     connection.sendall(struct.pack(">BBH", 36, 0, 12 + len(unit)) + head + unit)
                 time.sleep(0.01)
+            fragment = b"\x7c\x05" + b"\x55" * 60_000
+            for _ in range(0 if ends else (512 << 20) // 60_000):
+                head = struct.pack(">BBHII", 0x80, 96, number & 0xFFFF, len(units) * 3600, 7)
+                number += 1
+                connection.sendall(struct.pack(">BBH", 36, 0, 12 + len(fragment)) + head + fragment)
 
     def serve():
         while True:
@@ -478,3 +654,16 @@ def test_an_rtsp_camera_is_read_and_opened_again():
     secret = base64.b64encode(b"admin:hunter2").decode()
     assert any(headers.get("authorization") == f"Basic {secret}" for _, headers in seen)
     assert "rtp/avp/tcp" in dict(seen)["SETUP"]["transport"].lower()
+
+
+@pytest.mark.skipif(not MEASURABLE, reason="needs Linux's /proc")
+def test_a_frame_without_end_over_rtsp_does_not_fill_the_memory():
+    ended = pytest.raises(SourceError, match="64 MB in which no frame is complete")
+    with (
+        rtsp_camera([30] * 20, ends=False) as (url, _),
+        PeakMemory() as peak,
+        ended,
+        frames_from(url, live=False, stall_after=DEADLINE) as stream,
+    ):
+        list(stream)
+    assert peak.megabytes < 256

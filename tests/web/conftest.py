@@ -1,10 +1,8 @@
 """A service in a temporary folder, and a client with its token."""
 
-import shutil
-import subprocess
-
 import pytest
 
+from helpers.certificates import self_signed
 from helpers.services import client_of, service_in
 
 
@@ -21,15 +19,4 @@ def client(service, tmp_path):
 
 @pytest.fixture
 def certificate(tmp_path):
-    """A certificate for localhost and its key in one file, signed by itself."""
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
-    path = tmp_path / "certificate.pem"
-    options = "-x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=localhost -days 2"
-    subprocess.run(
-        ["openssl", "req", *options.split(), "-keyout", path, "-out", f"{path}.crt"],
-        check=True,
-        capture_output=True,
-    )
-    path.write_bytes(path.read_bytes() + (tmp_path / "certificate.pem.crt").read_bytes())
-    return path
+    return self_signed(tmp_path)

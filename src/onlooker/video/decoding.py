@@ -6,6 +6,7 @@ it may use are listed here.
 """
 
 import os
+import ssl
 import sys
 import time
 from collections import deque
@@ -23,6 +24,7 @@ from onlooker.core.errors import NotFound
 from onlooker.simulation.scenarios import prepared, scenario
 from onlooker.video.addresses import Address, Kind, SourceError
 from onlooker.video.image_files import MAX_SCANS, SCAN, PictureError, read_picture
+from onlooker.video.relay import BUFFER, Relay
 from onlooker.video.rtsp_relay import RtspRelay
 from onlooker.vision.types import Frame, Pixels
 
@@ -210,7 +212,7 @@ def open_source(
         yield OpenedSource(_read_all(address.files, max_pixels), recorded=True)
         return
     with (
-        _relayed(address) as relay,
+        _relayed(address, timeout) as relay,
         closing(_container(address, relay, timeout, max_pixels)) as container,
     ):
         if not container.streams.video:
@@ -220,15 +222,22 @@ def open_source(
 
 
 @contextmanager
-def _relayed(address: Address) -> Iterator[RtspRelay | None]:
-    """The relay to an RTSP camera; none for other sources."""
-    if address.kind is not Kind.STREAM or not address.target.lower().startswith("rtsp"):
+def _relayed(address: Address, timeout: float) -> Iterator[Relay | None]:
+    """The relay to a camera in the network; none for other sources."""
+    if address.kind is not Kind.STREAM:
         yield None
         return
     try:
-        relay = RtspRelay(address.target)
+        if address.target.lower().startswith("rtsp"):
+            relay: Relay = RtspRelay(address.target)
+        else:
+            relay = Relay(address.target, timeout)
     except (OSError, ValueError) as error:  # ValueError: a host name that cannot be looked up
         reason = getattr(error, "strerror", None) or "it does not answer"
+        if isinstance(error, ssl.SSLError):
+            scheme = address.target.partition(":")[0].lower()
+            why, plain = error.reason or "TLS", scheme.removesuffix("s")
+            reason = f"no encrypted connection to it ({why}); is its address {plain}://?"
         raise SourceError(f"cannot open {address.shown}: {reason}") from None
     with closing(relay):
         yield relay
@@ -260,7 +269,7 @@ def _simulated(name: str, endless: bool) -> Iterator[RawFrame | None]:
 
 
 def _container(
-    address: Address, relay: RtspRelay | None, timeout: float, max_pixels: int
+    address: Address, relay: Relay | None, timeout: float, max_pixels: int
 ) -> InputContainer:
     form: str | None = None
     options = {"format_whitelist": _VIDEO_FORMATS, "max_pixels": str(max_pixels)}
@@ -274,10 +283,12 @@ def _container(
             target = address.target if relay is None else relay.target
             # Without a guess of the frame rate, which takes twenty frames, it is there at once.
             options |= {"protocol_whitelist": _PROTOCOLS, "fpsprobesize": "0"}
-            if relay is not None:
+            if isinstance(relay, RtspRelay):
                 options |= {"rtsp_flags": "prefer_tcp"}
-            else:
-                options |= {"max_redirects": "0", "http_proxy": ""}
+            elif relay is not None:
+                host = f"Host: {relay.host}\r\n"  # there may be several behind one address
+                options |= {"max_redirects": "0", "http_proxy": "", "headers": host}
+                options |= {"recv_buffer_size": str(BUFFER)}
     start = time.monotonic()
     try:
         return av.open(target, "r", format=form, options=options, timeout=timeout)
@@ -286,7 +297,7 @@ def _container(
         if relay is not None:
             late = time.monotonic() - start >= timeout  # FFmpeg takes that for bad data
             reason = relay.problem or (_nothing_arrived(timeout) if late else reason)
-        elif address.kind is Kind.STREAM and reason == _BROKEN:
+        if reason == _BROKEN and relay is not None and not isinstance(relay, RtspRelay):
             reason += ", or the address redirects (redirects are not followed)"
         refused = isinstance(error, (av.error.HTTPUnauthorizedError, av.error.HTTPForbiddenError))
         # "from None": the library's own message repeats the address with its password.
@@ -338,15 +349,19 @@ def _device(address: Address) -> tuple[str, str, dict[str, str]]:
 
 
 def _decode(
-    address: Address, container: InputContainer, relay: RtspRelay | None, max_pixels: int
+    address: Address, container: InputContainer, relay: Relay | None, max_pixels: int
 ) -> Iterator[RawFrame | None]:
     video = container.streams.video[0]
     video.codec_context.options = {"max_pixels": str(max_pixels)}
     try:
         for packet in container.demux():  # all streams: sound shows that the camera is alive, too
+            if relay is not None and relay.problem:
+                break  # this packet may be a part of what the relay has refused
             if packet.stream.index != video.index:
                 yield None
                 continue
+            if relay is not None:
+                relay.frame_complete()
             yield from _decode_packet(packet, max_pixels)
             yield None
         if relay is not None and relay.problem:

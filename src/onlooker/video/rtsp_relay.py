@@ -1,39 +1,23 @@
-"""A relay on loopback between FFmpeg and an RTSP camera, which lets no redirect pass.
+"""A relay between FFmpeg and an RTSP camera, which lets no redirect pass.
 
 FFmpeg follows the redirect of an RTSP server to whatever host it names and logs in there, with the
-user and the password of the camera; it has no option against that. So FFmpeg is given the address
-of this relay instead, for one connection. Every message of the camera is read here, and what
-passes is written anew, so that FFmpeg cannot read a redirect where the relay read none. That holds
-for each reply of the connection, not only for the first.
-
-Requests are passed on unchanged: like through any port that is forwarded, the camera sees another
-host in them than its own.
+user and the password of the camera; it has no option against that. So every message of the camera
+is read here, and what passes is written anew, so that FFmpeg cannot read a redirect where the relay
+read none. That holds for each reply of the connection, not only for the first.
 """
 
 import re
-import select
-import socket
-import ssl
-import threading
-from contextlib import suppress
-from urllib.parse import urlsplit
 
-from onlooker.core.errors import OnlookerError
+from onlooker.video.relay import Relay, RelayRefused
 
 CONNECT_WITHIN = 5.0
-"""Seconds for a camera to accept a connection: one that is switched off does not refuse it."""
+"""Seconds for a camera to accept a connection."""
 MAX_HEAD, MAX_BODY = 1 << 16, 1 << 20
 """Bytes of a message's head, and of its body (the description of the streams)."""
-PORTS = {"rtsp": 554, "rtsps": 322}
-_CHUNK = 1 << 16
 
 _REPLY = re.compile(rb"RTSP/[0-9]\.[0-9] ([0-9]{3})( .*)?")
 _REQUEST = re.compile(rb"([A-Z_]+) \S+ RTSP/[0-9]\.[0-9]")
 _HEADER = re.compile(rb"([A-Za-z0-9_-]+):[ \t]*(.*)")
-
-
-class RelayRefused(OnlookerError):
-    """What the camera sent is not passed on."""
 
 
 class MessageFilter:
@@ -47,7 +31,7 @@ class MessageFilter:
     >>> messages.feed(b"RTSP/1.0 302 Found\r\nLocation: rtsp://other/\r\n\r\n")
     Traceback (most recent call last):
     ...
-    onlooker.video.rtsp_relay.RelayRefused: it redirects to another address, and redirects are...
+    onlooker.video.relay.RelayRefused: it redirects to another address, and redirects are not...
     """
 
     def __init__(self) -> None:
@@ -128,80 +112,8 @@ def _checked(rows: list[bytes]) -> tuple[int, list[bytes]]:
     return length, [*passed, b"Content-Length: %d" % length] if length else passed
 
 
-class RtspRelay:
-    """Relays one connection to a camera, in a thread, until it is closed.
-
-    address: that of the camera, with its password. The constructor raises OSError if the camera
-    cannot be reached. The certificate of an rtsps camera is not checked: theirs are self-signed.
-    """
+class RtspRelay(Relay):
+    """Relays an RTSP camera without its redirects."""
 
     def __init__(self, address: str) -> None:
-        parts = urlsplit(address)
-        scheme, netloc = parts.scheme.lower(), parts.netloc
-        camera = socket.create_connection(
-            (parts.hostname or "", parts.port or PORTS[scheme]), timeout=CONNECT_WITHIN
-        )
-        try:
-            self._camera = _encrypted(camera) if scheme == "rtsps" else camera
-            # It listens to the end, though for one connection: nobody else can take the port.
-            self._listener = socket.create_server(("127.0.0.1", 0), backlog=1)
-        except BaseException:
-            camera.close()
-            raise
-        user = netloc.rpartition("@")
-        rest = address[len(scheme) + len("://") + len(netloc) :]
-        port = self._listener.getsockname()[1]
-        self.target = f"rtsp://{user[0]}{user[1]}127.0.0.1:{port}{rest}"
-        """What FFmpeg is to open."""
-        self.problem = ""
-        """Why the connection was ended, if the relay did that."""
-        self._player: socket.socket | None = None
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="onlooker rtsp relay", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """End the connection and the thread."""
-        self._closed.set()
-        for each in (self._camera, self._player):
-            if each is not None:
-                with suppress(OSError):
-                    each.shutdown(socket.SHUT_RDWR)  # ends a read or write in the thread
-        self._thread.join(CONNECT_WITHIN)
-
-    def _run(self) -> None:
-        try:
-            while not select.select([self._listener], [], [], 0.1)[0]:
-                if self._closed.is_set():
-                    return
-            self._player, _ = self._listener.accept()
-            self._relay(self._player)
-        except RelayRefused as error:
-            self.problem = str(error)
-        except OSError:
-            pass  # one of the two has closed, and the other notices
-        finally:
-            for each in (self._camera, self._player, self._listener):
-                if each is not None:
-                    each.close()
-
-    def _relay(self, player: socket.socket) -> None:
-        camera, messages = self._camera, MessageFilter()
-        camera.settimeout(None)
-        while not self._closed.is_set():
-            buffered = isinstance(camera, ssl.SSLSocket) and camera.pending() > 0
-            ready = [camera] if buffered else select.select([camera, player], [], [], 0.5)[0]
-            for sender in ready:
-                data = sender.recv(_CHUNK)
-                if not data:
-                    return
-                if sender is player:
-                    camera.sendall(data)
-                else:
-                    player.sendall(messages.feed(data))
-
-
-def _encrypted(camera: socket.socket) -> ssl.SSLSocket:
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context.wrap_socket(camera)
+        super().__init__(address, CONNECT_WITHIN, lambda: MessageFilter().feed)

@@ -25,6 +25,8 @@ const SERVICE = [
   [/Connection timed out/, "keine Antwort"],
   [/No route to host/, "kein Weg dorthin"],
   [/it does not answer/, "keine Antwort"],
+  [/it sent (\d+) MB in which no frame is complete, .*/, "in $1 MB war kein Bild vollständig, mehr wird nicht gelesen; die Kamera neu starten oder auf kleinere Bilder einstellen"],
+  [/no encrypted connection to it \((.*)\); is its address (\S+)\?/, "keine verschlüsselte Verbindung ($1); beginnt die Adresse mit $2?"],
   [/no frame for (\S+) s$/, "kein Bild seit $1 s"],
   [/the stream ended/, "der Datenstrom ist zu Ende"],
   [/^a name must not be empty.*/, "ein Name darf nicht leer sein"],
