@@ -351,6 +351,11 @@ class Inbox:
         It includes what `record` writes, which is called with the answers.
         """
         numbers = [example.number for example in examples]
+        if not all(0 <= each < 1 << 63 for each in (*numbers, *(one.frame for one in examples))):
+            raise ClusterError(
+                f"{sender!r} sends a number or a frame below 0 or from 2^63 on, and these are not "
+                "stored; restart its camera, which then counts from where the site is"
+            )
         if numbers and not 0 <= acknowledged < min(numbers):
             raise ClusterError(
                 f"{sender!r} says that it has answers up to {acknowledged} and sends "
