@@ -9,6 +9,7 @@ from onlooker import HeatKernel
 from onlooker.core.errors import BadValue
 from onlooker.experiments import alarm_times
 from onlooker.experiments.alarm_times import (
+    ATTACKED,
     IN_TIME,
     LongStream,
     alarms,
@@ -50,6 +51,15 @@ def test_takeovers_raise_an_alarm_in_time_and_streams_without_one_raise_none(fol
     for each in section.tables:
         assert all(len(row) == len(each.header) for row in each.rows)
     assert asdict(rows[0])["alarm"] in ("region", "drift")
+
+
+def test_the_people_of_the_last_seeds_are_attacked_and_not_those_the_rule_was_chosen_on(folder):
+    data = write_shades(folder, ("ana", "ben"), 60, period=5)
+    with running_on(one_by_one):
+        _, rows = alarms(Setup(data=data, seeds=ATTACKED + 1, finder=shade_finder()))
+    attacked = {row.seed for row in rows if hasattr(row, "victim")}
+    assert attacked == set(range(1, ATTACKED + 1))
+    assert {row.seed for row in rows} == {0, *attacked}  # streams are watched with all seeds
 
 
 def test_frames_of_an_attack_say_which_are_ordinary_faces_of_the_attacker():
