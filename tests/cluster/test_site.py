@@ -169,20 +169,20 @@ def test_an_acknowledgement_of_what_is_sent_again_is_not_believed(tmp_path, ackn
 def test_a_number_that_no_database_stores_is_refused_alike_with_and_without_a_wire(
     tmp_path, number, frame
 ):
-    batch, said = [NumberedExample(number, np.zeros(2), "ana", frame=frame)], set()
+    batch, messages = [NumberedExample(number, np.zeros(2), "ana", frame=frame)], set()
     with LocalSite(lambda: Site("north", tmp_path, LEARNER_CONFIG)) as site:
         session = site.open_session("door").session
         with pytest.raises(ClusterError, match="from 2\\^63 on") as caught:
             site.answer(site.send("door", session, batch, number - 1))
-        said.add(str(caught.value))
+        messages.add(str(caught.value))
         travelled = decode_batch(encode_batch("door", session, batch, number - 1))
         with pytest.raises(ClusterError) as caught:
             site.call("receive", *travelled)
-        said.add(str(caught.value))
+        messages.add(str(caught.value))
         last = 2**63 - 1
-        kept = [NumberedExample(last, np.zeros(2), "ana", frame=last)]
-        assert site.answer(site.send("door", session, kept, last - 1)).expected is None
-    assert len(said) == 1
+        largest = [NumberedExample(last, np.zeros(2), "ana", frame=last)]
+        assert site.answer(site.send("door", session, largest, last - 1)).expected is None
+    assert len(messages) == 1
 
 
 def test_a_bad_vector_is_refused_by_itself_and_the_rest_goes_on(tmp_path):
