@@ -349,6 +349,17 @@ class LiteralLearner:
             return None
         return best if self.trusted(here.vector, best) else None
 
+    def masses(self):
+        """How many examples each name has: a labeled one is one, others by their scores."""
+        found = dict.fromkeys(self.names, 0.0)
+        for c in self.vertices:
+            if c.name is not None:
+                found[c.name] += c.multiplicity
+                continue
+            for name, score in self.scores_and_negatives(c.id)[0].items():
+                found[name] += c.multiplicity * score
+        return found
+
     def reachable(self):
         """Ids of the labeled vertices, and of the unlabeled ones from which one is reached."""
         W = self.graph()

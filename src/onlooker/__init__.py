@@ -1,5 +1,6 @@
 """Onlooker learns by watching: a few labels once, then the unlabeled stream alone."""
 
+from onlooker.core.class_prior import ClassPrior
 from onlooker.core.diagnosis import Diagnosis
 from onlooker.core.errors import OnlookerError, ParameterWarning
 from onlooker.core.harmonic import harmonic_solution, poisson_solution
@@ -21,6 +22,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Changes",
+    "ClassPrior",
     "ClosestPair",
     "ClosestSafePair",
     "Cosine",

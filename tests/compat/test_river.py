@@ -24,7 +24,7 @@ def every_check():
         for check in checks.yield_checks(model):
             times[check.__name__] += 1
             name = f"{check.__name__}-{times[check.__name__]}"
-            label = f"{name}-{params.get('quantizer', params.get('abstain', 'default'))}"
+            label = "-".join([name, *(str(each) for each in params.values())])
             yield pytest.param(model, check, id=label)
 
 
@@ -337,3 +337,44 @@ def test_prequential_leaves_out_unlabeled_rows_for_a_supervised_model():
     model = neighbors.KNNClassifier(n_neighbors=1)
     score = prequential(rows, model, labeled=0.0, per_class=2, unlabeled=False)
     assert (score.labeled, score.accuracy > 0.9) == (4, True)
+
+
+def uneven(**params):
+    model = HarmonicClassifier(bandwidth=0.5, **params)
+    model.learn_one({"x": 0.0}, "ana")
+    model.learn_one({"x": 4.0}, "ben")
+    for x in np.linspace(0.2, 2.0, 10):
+        model.learn_one({"x": x})
+    return model
+
+
+def test_a_class_prior_weighs_probabilities_by_the_masses_of_the_labels():
+    plain, even = uneven(), uneven(class_prior="uniform")
+    assert (plain.predict_one({"x": 2.9}), even.predict_one({"x": 2.9})) == ("ana", "ben")
+    given = uneven(class_prior={"ana": 9, "ben": 1})
+    assert given.predict_one({"x": 2.9}) == "ana"
+    one, other = plain.predict_proba_one({"x": 2.9}), even.predict_proba_one({"x": 2.9})
+    assert sum(one.values()) == pytest.approx(sum(other.values()))
+    assert even.predict_proba_one({"x": 99.0}) == {"ben": 0.0, "ana": 0.0}
+
+
+def test_a_label_that_a_class_prior_does_not_know_is_refused_before_it_is_learned():
+    model = uneven(class_prior={"ana": 9, "ben": 1})
+    with pytest.raises(OnlookerError, match="'cem'"):
+        model.learn_one({"x": 9.0}, "cem")
+    assert model.learner.names == ("ana", "ben")
+    with pytest.raises(OnlookerError, match="class_prior"):
+        HarmonicClassifier(class_prior="even")
+
+
+def test_masses_are_those_of_the_bandwidth_that_was_chosen_last():
+    """At a hundred examples it is chosen anew, and an answer before that must not matter."""
+    rows = np.random.default_rng(3).normal(size=(100, 2)) + [[0, 0], [3, 0], [3, 0], [3, 0]] * 25
+    quiet, curious = (HarmonicClassifier(class_prior="uniform") for _ in range(2))
+    for at, (x, y) in enumerate(rows):
+        for model in (quiet, curious):
+            model.learn_one({"x": x, "y": y}, "ab"[int(x > 1.5)] if at < 8 else None)
+        if at == 98:
+            curious.predict_one({"x": 0.0, "y": 0.0})
+    here = {"x": 1.5, "y": 0.5}
+    assert curious.predict_proba_one(here) == quiet.predict_proba_one(here)

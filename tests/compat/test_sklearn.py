@@ -630,3 +630,70 @@ def test_poisson_knows_nobody_too():
 def test_an_unknown_solution_is_refused():
     with pytest.raises(OnlookerError, match="'harmonic' or 'poisson', got 'laplace'"):
         HarmonicClassifier(solution="laplace").fit(ROWS, SPARSELY)
+
+
+def uneven(kind, **options):
+    """Many rows beside one label, few beside the other."""
+    X = np.r_[0.0, 4.0, np.linspace(0.2, 2.0, 10), 1.6, 1.8, 2.0][:, None]
+    y = ["ana", "ben", *[-1] * 13]
+    return kind(bandwidth=0.5, **options).fit(X, y)
+
+
+@either
+def test_a_class_prior_weighs_probabilities_by_the_masses_of_the_classes(kind):
+    plain, even = uneven(kind), uneven(kind, class_prior="uniform")
+    rows = [[2.9], [0.5], [99.0]]
+    assert plain.predict(rows).tolist() == ["ana", "ana", "-1"]
+    assert even.predict(rows).tolist() == ["ben", "ana", "-1"]
+    probabilities, weighed = plain.predict_proba(rows), even.predict_proba(rows)
+    np.testing.assert_allclose(weighed.sum(axis=1), probabilities.sum(axis=1))
+    if kind is OnlineHarmonicClassifier:
+        masses = np.array(list(plain.learner_.masses().values()))
+    else:
+        masses = plain.multiplicities_ @ plain.probabilities_
+    ratio = (probabilities[:2] / masses) / weighed[:2]
+    np.testing.assert_allclose(ratio[:, 0], ratio[:, 1])
+
+
+@either
+def test_shares_of_classes_may_be_given_and_are_stored(kind):
+    given = uneven(kind, class_prior={"ana": 9, "ben": 1})
+    assert given.predict([[2.9]]).tolist() == ["ana"]
+    again = pickle.loads(pickle.dumps(uneven(kind, class_prior="uniform")))
+    assert again.predict([[2.9]]).tolist() == ["ben"]
+
+
+@either
+@pytest.mark.parametrize("wrong", ["even", 3, {"ana": 1}, {"ana": 1, "ben": 0}])
+def test_a_class_prior_that_makes_no_sense_is_refused_when_fitting(kind, wrong):
+    with pytest.raises(OnlookerError, match=r"class_prior|share"):
+        uneven(kind, class_prior=wrong)
+
+
+def test_a_class_that_a_prior_does_not_know_leaves_no_trace():
+    model = uneven(OnlineHarmonicClassifier, class_prior={"ana": 1, "ben": 1})
+    with pytest.raises(OnlookerError, match="'cem'"):
+        model.partial_fit([[9.0]], ["cem"])
+    assert model.classes_.tolist() == ["ana", "ben"]
+
+
+def test_poisson_learning_has_no_probabilities_to_weigh():
+    with pytest.raises(OnlookerError, match="poisson"):
+        uneven(HarmonicClassifier, class_prior="uniform", solution="poisson")
+
+
+@either
+def test_digits_are_named_better_by_who_knows_that_they_are_equally_frequent(kind):
+    stream = load_digits()
+    order = np.random.default_rng(5).permutation(len(stream.data))[:900]
+    X, truth = stream.data[order] / 16, stream.target[order]
+    first = np.concatenate([np.flatnonzero(truth == each)[:4] for each in range(10)])
+    rest = np.setdiff1d(np.arange(len(X)), first)
+    y = np.r_[truth[first], np.full(len(rest), -1)]
+    rows = X[np.r_[first, rest]]
+    options = {"bandwidth": 0.3162, "cutoff": 1e-20, "sink": 1e-6}
+    plain, even = (
+        kind(**options, class_prior=prior).fit(rows, y).score(X[rest], truth[rest])
+        for prior in (None, "uniform")
+    )
+    assert even > plain

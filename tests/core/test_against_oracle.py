@@ -135,6 +135,10 @@ def test_every_step_with_trust_radius_and_negatives_agrees_with_the_oracle(
             learner.save(tmp_path / "learner")
             learner = type(learner).load(tmp_path / "learner")
     assert learner.owners() == {c.id: model.owner(c.id) for c in model.vertices}
+    masses, expected = learner.masses(), model.masses()
+    assert list(masses) == list(expected)
+    assert masses == pytest.approx(expected, rel=0, abs=1e-8 * learner.examples)
+    assert learner.examples == sum(c.multiplicity for c in model.vertices)
 
 
 @pytest.mark.parametrize("seed", range(20))

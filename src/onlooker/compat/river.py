@@ -8,14 +8,20 @@ only the walks say is a question of `Coverage` and `SelectiveAccuracy`.
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import hypot, isfinite
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from onlooker.compat.translation import LabelNames, as_quantizer, missing_library, teach_latest
+from onlooker.compat.translation import (
+    LabelNames,
+    as_class_prior,
+    as_quantizer,
+    missing_library,
+    teach_latest,
+)
 
 try:
     from river import base, metrics
@@ -24,6 +30,7 @@ except ModuleNotFoundError as error:
     raise missing_library(error, "river") from error
 
 from onlooker.core.checks import Rows, as_vector
+from onlooker.core.class_prior import weigh
 from onlooker.core.errors import BadValue, BadVector
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.quantizer import Quantizer
@@ -76,6 +83,8 @@ class HarmonicClassifier(base.Classifier):
         an object
     min_score: a label needs a probability above this
     abstain: what to answer for nobody: the "nearest" label, the most frequent one ("prior"), "none"
+    class_prior: None; "uniform" if all labels are equally frequent; or a dictionary from labels to
+        their shares: probabilities are weighed by them (`onlooker.ClassPrior`)
     """
 
     def __init__(
@@ -87,6 +96,7 @@ class HarmonicClassifier(base.Classifier):
         quantizer: str | Quantizer = "closest-pair",
         min_score: float = 0.0,
         abstain: Abstain = "nearest",
+        class_prior: Literal["uniform"] | Mapping[ClfTarget, float] | None = None,
     ) -> None:
         if abstain not in get_args(Abstain):
             raise BadValue(f"abstain must be one of {get_args(Abstain)}, got {abstain!r}")
@@ -97,6 +107,7 @@ class HarmonicClassifier(base.Classifier):
         self.quantizer = quantizer
         self.min_score = min_score
         self.abstain = abstain
+        self.class_prior = class_prior
         auto = bandwidth == "auto"
         self._sigma = FIRST_BANDWIDTH if bandwidth == "auto" else bandwidth
         self._first: list[tuple[dict[FeatureName, float], ClfTarget | None]] | None = (
@@ -104,6 +115,7 @@ class HarmonicClassifier(base.Classifier):
         )
         """bandwidth="auto": the examples so far, until the last choice."""
         self.learner = self._new_learner()
+        self._prior = as_class_prior(class_prior)
         self._names = LabelNames[ClfTarget]()
         self._taught: Counter[ClfTarget] = Counter()
         self._columns: dict[FeatureName, int] = {}
@@ -125,6 +137,8 @@ class HarmonicClassifier(base.Classifier):
     def learn_one(self, x: Features, y: ClfTarget | None = None) -> None:
         """Learn from an example; None for y means that it has no label."""
         values = _numbers(x)
+        if self._prior is not None and y is not None:
+            self._prior.of([y])  # refused before anything is learned
         if self._first is not None:
             as_vector(list(values.values()) or [0.0])  # refused before it is stored
             self._first.append((values, y))
@@ -137,7 +151,12 @@ class HarmonicClassifier(base.Classifier):
         """The probability that the walk from x ends at each label; all 0 for nobody."""
         vector = self._vector(_numbers(x))
         prediction = self.learner.predict(vector)
-        known = {self._names.label(name): score for name, score in prediction.scores.items()}
+        labels = [self._names.label(name) for name in self.learner.names]
+        scores = np.array([prediction.scores.get(name, 0.0) for name in self.learner.names])
+        if self._prior is not None:
+            masses = self._prior.masses(self.learner)
+            scores = weigh(scores[None], masses, self._prior.of(labels))[0]
+        known = dict(zip(labels, scores.tolist(), strict=True))
         known |= {label: 0.0 for label in self._names.labels if label not in known}
         if prediction.label is not None:
             return known
@@ -187,6 +206,7 @@ class HarmonicClassifier(base.Classifier):
         self._columns, self._width = {}, 1
         self._taught.clear()
         self.learner = self._new_learner()
+        self._prior = as_class_prior(self.class_prior)
         for values, y in examples:
             self._learn(values, y)
 
@@ -194,6 +214,7 @@ class HarmonicClassifier(base.Classifier):
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {}
         yield {"bandwidth": 1.0, "abstain": "prior"}
+        yield {"bandwidth": 1.0, "class_prior": "uniform"}
         yield {"bandwidth": 0.5, "quantizer": "doubling", "max_vertices": 20}
 
     # ---- features to vectors

@@ -21,6 +21,7 @@ otherwise be rewarded for answering nobody.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from io import BytesIO
@@ -31,7 +32,13 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from onlooker.compat.translation import LabelNames, as_quantizer, missing_library, teach_latest
+from onlooker.compat.translation import (
+    LabelNames,
+    as_class_prior,
+    as_quantizer,
+    missing_library,
+    teach_latest,
+)
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
@@ -43,6 +50,7 @@ except ModuleNotFoundError as error:
     raise missing_library(error, "sklearn") from error
 
 from onlooker.core.checks import Floats, Rows, as_number, as_rows
+from onlooker.core.class_prior import weigh
 from onlooker.core.errors import BadValue
 from onlooker.core.harmonic import harmonic_solution, poisson_solution
 from onlooker.core.learner import OnlineHarmonicLearner
@@ -97,6 +105,7 @@ class _Harmonic(ClassifierMixin, BaseEstimator, ABC):
     cutoff: float
     min_score: float
     outlier_label: object
+    class_prior: Any
     classes_: Labels
 
     @abstractmethod
@@ -123,6 +132,13 @@ class _Harmonic(ClassifierMixin, BaseEstimator, ABC):
     def _kernel(self, rows: Rows) -> HeatKernel:
         auto = self.bandwidth == "auto"
         return HeatKernel(auto_bandwidth(rows) if auto else self.bandwidth, self.cutoff)
+
+    def _weighed(self, probabilities: Floats, masses: Floats) -> Floats:
+        """Probabilities weighed by what is expected of the classes, if anything is."""
+        prior = as_class_prior(self.class_prior)
+        if prior is None:
+            return probabilities
+        return weigh(probabilities, masses, prior.of(self.classes_.tolist()))
 
 
 class HarmonicClassifier(_Harmonic):
@@ -176,6 +192,8 @@ class HarmonicClassifier(_Harmonic):
     outlier_label: what predict answers for nobody
     graph: "rows" if X has features, "precomputed" if X has similarities
     solution: "harmonic", or "poisson"
+    class_prior: None; "uniform" if all classes are equally frequent; or a dictionary from classes
+        to their shares: probabilities are weighed by them (`onlooker.ClassPrior`)
 
     Distances are Euclidean; for cosine put `sklearn.preprocessing.Normalizer` in front.
     """
@@ -190,6 +208,7 @@ class HarmonicClassifier(_Harmonic):
         outlier_label: object = -1,
         graph: str = "rows",
         solution: str = "harmonic",
+        class_prior: str | Mapping[Any, float] | None = None,
     ) -> None:
         self.bandwidth = bandwidth
         self.cutoff = cutoff
@@ -198,6 +217,7 @@ class HarmonicClassifier(_Harmonic):
         self.outlier_label = outlier_label
         self.graph = graph
         self.solution = solution
+        self.class_prior = class_prior
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -210,6 +230,9 @@ class HarmonicClassifier(_Harmonic):
             raise BadValue(f"graph must be 'rows' or 'precomputed', got {self.graph!r}")
         if self.solution not in ("harmonic", "poisson"):
             raise BadValue(f"solution must be 'harmonic' or 'poisson', got {self.solution!r}")
+        prior = as_class_prior(self.class_prior)
+        if prior is not None and self.solution == "poisson":
+            raise BadValue("class_prior weighs probabilities; solution='poisson' has none")
         given = self.graph == "precomputed"
         sparse = ["csr", "csc", "coo"] if given else False
         table, target = validate_data(self, X, mark_missing(y), dtype=FLOATS, accept_sparse=sparse)
@@ -220,6 +243,8 @@ class HarmonicClassifier(_Harmonic):
         as_number("min_score", self.min_score, least=0, below=1)
         classes, members = np.unique(labels[labeled], return_inverse=True)
         all_nobody(0, self.outlier_label, classes)
+        if prior is not None:
+            prior.of(classes.tolist())
         if given:
             columns = np.zeros((table.shape[0], len(classes)))
             columns[np.flatnonzero(labeled), members] = 1.0
@@ -259,6 +284,8 @@ class HarmonicClassifier(_Harmonic):
             self.probabilities_ = harmonic_solution(
                 weights, labels, labeled, sink=sink, multiplicity=multiplicity
             )
+            counts = np.ones(len(labels)) if multiplicity is None else multiplicity
+            self.class_masses_: Floats = counts @ self.probabilities_
             return self
 
     def predict_proba(self, X: ArrayLike) -> Floats:
@@ -282,7 +309,9 @@ class HarmonicClassifier(_Harmonic):
         return self.potentials_ if self.solution == "poisson" else self.probabilities_
 
     def _answers(self, values: Floats) -> Floats:
-        return positive_shares(values) if self.solution == "poisson" else values
+        if self.solution == "poisson":
+            return positive_shares(values)
+        return self._weighed(values, self.class_masses_)
 
     def _walk_from(self, rows: Rows) -> Floats:
         squared = cdist(rows, self.places_, "sqeuclidean")
@@ -330,6 +359,7 @@ class OnlineHarmonicClassifier(_Harmonic):
         quantizer: str | Quantizer = "closest-pair",
         min_score: float = 0.0,
         outlier_label: object = -1,
+        class_prior: str | Mapping[Any, float] | None = None,
     ) -> None:
         self.bandwidth = bandwidth
         self.cutoff = cutoff
@@ -338,6 +368,7 @@ class OnlineHarmonicClassifier(_Harmonic):
         self.quantizer = quantizer
         self.min_score = min_score
         self.outlier_label = outlier_label
+        self.class_prior = class_prior
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget everything, then learn these rows in their order; -1 marks those unlabeled."""
@@ -367,7 +398,10 @@ class OnlineHarmonicClassifier(_Harmonic):
         with one_thread():
             for row, x in enumerate(rows):
                 probabilities[row, columns] = list(self.learner_.predict(x).scores.values())
-        return probabilities
+            masses = np.zeros(len(self.classes_))
+            if self.class_prior is not None:
+                masses[columns] = list(self.learner_.masses().values())
+        return self._weighed(probabilities, masses)
 
     def __getstate__(self) -> dict[str, Any]:
         """What pickle, copies and skops store: the learner as its own snapshot, without code."""
@@ -399,6 +433,9 @@ class OnlineHarmonicClassifier(_Harmonic):
             parts.append(announced[are_classes])
         every_class = union(parts)
         all_nobody(0, self.outlier_label, every_class)
+        prior = as_class_prior(self.class_prior)
+        if prior is not None:
+            prior.of(every_class.tolist())
         if fresh:
             self.learner_ = OnlineHarmonicLearner(
                 self._kernel(rows),

@@ -1,11 +1,12 @@
-"""What both adapters convert: labels of any type to names and back, words to quantizers."""
+"""What both adapters convert: labels of any type to names and back, words to settings."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from itertools import chain, count
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from numpy.typing import ArrayLike
 
+from onlooker.core.class_prior import ClassPrior
 from onlooker.core.errors import BadValue, LabelConflict, install_command
 from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.quantizer import (
@@ -47,6 +48,24 @@ def as_quantizer(choice: str | Quantizer) -> Quantizer:
     if choice not in QUANTIZERS:
         raise BadValue(f"quantizer must be one of {', '.join(QUANTIZERS)}, got {choice!r}")
     return QUANTIZERS[choice]
+
+
+def as_class_prior(choice: Any) -> ClassPrior | None:
+    """What is expected of the classes: nothing, that all are equally frequent, or their shares.
+
+    >>> as_class_prior("uniform").shares, as_class_prior({"spam": 1, "ham": 9}).shares
+    (None, {'spam': 1.0, 'ham': 9.0})
+    """
+    if choice is None:
+        return None
+    if isinstance(choice, str) and choice == "uniform":
+        return ClassPrior()
+    if not isinstance(choice, Mapping):
+        raise BadValue(
+            "class_prior must be None, 'uniform' or a dictionary from classes to shares, "
+            f"got {choice!r}"
+        )
+    return ClassPrior(choice)
 
 
 def teach_latest(learner: OnlineHarmonicLearner, x: ArrayLike, name: str) -> None:

@@ -462,6 +462,30 @@ isolated
         found = zip(ids, self._carried_labels().tolist(), strict=True)
         return {vertex: names[label] if label >= 0 else None for vertex, label in sorted(found)}
 
+    @property
+    def examples(self) -> int:
+        """How many examples its vertices represent, labeled ones included."""
+        return int(self._graph.multiplicity[self._graph.occupied].sum())
+
+    def masses(self) -> dict[str, float]:
+        """How many of these examples each name has: the sum of their scores for it.
+
+        >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.3, cutoff=1e-5), sink=0.0)
+        >>> learner.teach([0.0], "ana")
+        >>> learner.teach([1.0], "ben")
+        >>> _ = learner.observe([0.5])
+        >>> learner.masses()
+        {'ana': 1.5, 'ben': 1.5}
+        """
+        graph, count = self._graph, len(self._names)
+        links = walks.class_links(graph, count)
+        scores, _ = self._all_scores(links)
+        sums = links.multiplicity @ scores
+        named = graph.column_labels >= 0
+        taught = graph.multiplicity[graph.rows + graph.columns[named]]
+        sums += np.bincount(graph.column_labels[named], taught, count)
+        return dict(zip(self._names, sums.tolist(), strict=True))
+
     def changes(self) -> Changes:
         """What the last call that may learn did to the graph."""
         events = self._events
@@ -706,8 +730,21 @@ isolated
 
     def _carried_labels(self) -> Slots:
         """The label that each vertex carries, in slot order: `_scores` and `_named` for all."""
+        graph = self._graph
+        links = walks.class_links(graph, len(self._names))
+        scores, ended = self._all_scores(links)
+        best = scores.argmax(axis=1)
+        enough = scores[np.arange(len(best)), best] > ended * TIE
+        if self.trust_radius is not None:
+            for row in slots_where(enough):
+                query = graph.vectors.stored(int(links.slots[row]))
+                enough[row] = self._trusted(query, int(best[row]))
+        carried = np.where(enough, best, UNLABELED)
+        return np.concatenate([carried, walks.given_labels(graph)])
+
+    def _all_scores(self, links: walks.ClassLinks) -> tuple[Floats, Floats]:
+        """`_scores` of every unlabeled vertex: those of the names, and what ended at negatives."""
         graph, count = self._graph, len(self._names)
-        links = walks.class_links(graph, count)
         scores = walks.all_scores(links, self.sink)
         ended = scores[:, count].copy()
         for label in sorted(set().union(*graph.negatives.values())):
@@ -716,14 +753,7 @@ isolated
                 rest = walks.all_scores(links, self.sink, ended=negatives)[:, label]
                 ended += np.maximum(scores[:, label] - rest, 0.0)
                 scores[:, label] = np.minimum(scores[:, label], rest)
-        best = scores[:, :count].argmax(axis=1)
-        enough = scores[np.arange(len(best)), best] > ended * TIE
-        if self.trust_radius is not None:
-            for row in slots_where(enough):
-                query = graph.vectors.stored(int(links.slots[row]))
-                enough[row] = self._trusted(query, int(best[row]))
-        carried = np.where(enough, best, UNLABELED)
-        return np.concatenate([carried, walks.given_labels(graph)])
+        return scores[:, :count], ended
 
     def _negatives_of(self, slot: int) -> tuple[str | None, ...]:
         """The names that a vertex is not, in order; None: it is nobody."""

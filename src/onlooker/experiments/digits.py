@@ -5,6 +5,7 @@
 scikit-learn's digits, divided by 16, shuffled by a seed. The first four of each class in that order
 are taught; every other example is named and then learned from without its label. Accuracy is the
 share of right names among these, and nobody counts as wrong. 1-NN sees the labels only.
+"class prior" methods are told that all digits are equally frequent.
 Self-training is nearest neighbour that enrols what it names, within the same budget (closest pair,
 oldest or random out) or without one ("all"). The offline solution and LabelSpreading see all
 examples at once, which no stream allows.
@@ -25,7 +26,15 @@ import sklearn
 from sklearn.datasets import load_digits
 
 import onlooker
-from onlooker import ClosestPair, Doubling, HeatKernel, LeastVariance, OnlineHarmonicLearner
+from onlooker import (
+    ClassPrior,
+    ClosestPair,
+    Doubling,
+    HeatKernel,
+    LeastVariance,
+    OnlineHarmonicLearner,
+    Prediction,
+)
 from onlooker.baselines.self_training import Eviction, SelfTraining
 from onlooker.core.quantizer import Quantizer
 from onlooker.experiments.accuracy import (
@@ -71,11 +80,13 @@ SELF_TRAINING: dict[str, Eviction] = {
     "self-training, random": "random",
 }
 EVERYTHING = "self-training, all"
+CLASS_PRIOR = {f"{name}, class prior": name for name in ("closest pair", "least variance")}
+"""The same learners, told that all digits are equally frequent (`onlooker.ClassPrior`)."""
 OFFLINE = {
     "offline exact": lambda stream: offline_exact(stream, KERNEL, SINK),
     "LabelSpreading": lambda stream: label_spreading(stream, KERNEL),
 }
-METHODS = (*QUANTIZERS, *SELF_TRAINING, EVERYTHING, "1-NN", *OFFLINE)
+METHODS = (*QUANTIZERS, *CLASS_PRIOR, *SELF_TRAINING, EVERYTHING, "1-NN", *OFFLINE)
 
 SEEDS = 5
 BUDGETS = (50, 100, 300)
@@ -111,6 +122,24 @@ class StoredExamples(StreamLearner, Protocol):
     """A learner that says how many examples it stores."""
 
     def __len__(self) -> int: ...
+
+
+class LearnerWithPrior:
+    """A learner whose answers are weighed by how frequent its names are: all alike."""
+
+    def __init__(self, learner: OnlineHarmonicLearner) -> None:
+        self.learner, self.prior = learner, ClassPrior()
+
+    def __len__(self) -> int:
+        return len(self.learner)
+
+    def teach(self, x: Any, name: str, /) -> None:
+        """A labeled example."""
+        self.learner.teach(x, name)
+
+    def observe(self, x: Any, /) -> Prediction:
+        """Name an example, then learn from it without its label."""
+        return self.prior.answer(self.learner, self.learner.observe(x))
 
 
 def digits_stream(
@@ -168,12 +197,14 @@ def _learner(job: DigitsJob) -> StoredExamples:
     if job.method in SELF_TRAINING:
         evict = SELF_TRAINING[job.method]
         return SelfTraining(KERNEL, max_examples=job.n_g, evict=evict, seed=job.seed)
-    return OnlineHarmonicLearner(
+    method = CLASS_PRIOR.get(job.method, job.method)
+    learner = OnlineHarmonicLearner(
         KERNEL,
-        sink=SINKS.get(job.method, SINK),
+        sink=SINKS.get(method, SINK),
         max_vertices=job.n_g or DIGITS,
-        quantizer=QUANTIZERS[job.method],
+        quantizer=QUANTIZERS[method],
     )
+    return LearnerWithPrior(learner) if job.method in CLASS_PRIOR else learner
 
 
 def run_all(
@@ -182,13 +213,15 @@ def run_all(
     examples: int,
     chosen: Sequence[str] | None = None,
 ) -> list[AccuracyRun]:
-    """Every method, or those chosen, with every budget on every shuffle, in order of the table."""
-    methods: list[tuple[str, int | None]] = [
-        (name, n_g) for name in (*QUANTIZERS, *SELF_TRAINING) for n_g in budgets
-    ]
+    """The methods chosen, with every budget on every shuffle, in order of the table.
+
+    Unless chosen: all but those that are told how frequent the classes are.
+    """
+    names = chosen or [name for name in METHODS if name not in CLASS_PRIOR]
+    bounded = (*QUANTIZERS, *CLASS_PRIOR, *SELF_TRAINING)
+    methods: list[tuple[str, int | None]] = [(name, n_g) for name in bounded for n_g in budgets]
     methods += [(name, None) for name in (EVERYTHING, "1-NN", *OFFLINE)]
-    if chosen:
-        methods = [method for method in methods if method[0] in chosen]
+    methods = [method for method in methods if method[0] in names]
     jobs = [DigitsJob(*method, seed, examples) for method in methods for seed in seeds]
     return spread(run, jobs, what="digits", cost=lambda job: job.n_g or 0)
 
@@ -200,6 +233,11 @@ def differences(rows: Sequence[AccuracyRow], budgets: Sequence[int]) -> list[Pai
         ((ours, n_g), (other, n_g)) for n_g in budgets for other in SELF_TRAINING
     ]
     pairs += [(("least variance", n_g), (ours, n_g)) for n_g in budgets]
+    pairs += [
+        ((with_prior, n_g), (name, n_g))
+        for with_prior, name in CLASS_PRIOR.items()
+        for n_g in budgets
+    ]
     pairs.append(((ours, max(budgets)), (EVERYTHING, None)))
     found = {(row.method, row.n_g) for row in rows}
     return [paired_difference(rows, *pair) for pair in pairs if found.issuperset(pair)]
@@ -235,7 +273,10 @@ def parser() -> argparse.ArgumentParser:
     option(
         "--examples", type=at_least(100), default=DIGITS, help="only the first N of each shuffle"
     )
-    command.add_argument("--methods", nargs="+", choices=METHODS, help="only these (default: all)")
+    command.add_argument(
+        "--methods", nargs="+", choices=METHODS, metavar="METHOD",
+        help=f"only these, of: {', '.join(METHODS)} (default: all without a class prior)",
+    )  # fmt: skip
     option("--json", type=output_file, metavar="FILE", help="write one row per run")
     option("--plot", type=figure_file, metavar="FILE", nargs="+", help="draw the figure")
     command.add_argument(
