@@ -20,7 +20,7 @@ export const texts = {
   cancel: "Cancel",
   loading: "Loading…",
   nobody: "nobody",
-  fromService: (words) => String(words),
+  fromService: (words) => String(words).replace(/^this place (.*); take the first label back with unteach/, "this face $1; correct that face first"),
   views: {
     live: "Live", strangers: "Strangers", people: "People", map: "Map",
     events: "Events", health: "Health", sites: "Sites", add: "Add a camera", learned: "Learned", audit: "Audit", photos: "Add photos",
@@ -134,7 +134,7 @@ export const texts = {
     file: "A video file", fileWords: "Your browser plays it and sends single frames to the service; the file itself is not uploaded or stored.",
     show: "Demonstration", showWords: "A simulated camera that shows eight people from a public face dataset.",
     cameraButton: "Use the camera", fileButton: "Choose a file", showButton: "Start the demonstration", addressButton: "Add this camera",
-    addressLabel: "Address", addressHint: "rtsp://…, http://…, or 0 for a camera connected to the machine that runs Onlooker",
+    addressLabel: "Address", addressEmpty: "Enter the address of the camera first.", addressHint: "rtsp://…, http://…, or 0 for a camera connected to the machine that runs Onlooker",
     nameLabel: "Name (optional)", nameHint: "door, garden…",
     fileLabel: "Video file",
     next: "Then walk past the camera and name the stranger it shows.",
