@@ -553,7 +553,7 @@ export const texts = {
     onlyOne: (name) => `Nur ${name} hat einen Namen. Es gibt niemanden zu unterscheiden.`,
     apart: "Keine zwei Personen sind sich zu ähnlich.",
     row: (name, far, near) => `${name}: gelernte Gesichter bis ${far === null || far === undefined ? "0" : decimal(far)} von einem benannten; die nächste andere Person ist ${near[1]}, bei ${decimal(near[0])}`,
-    nearest: ([gap, name]) => `${name} bei ${decimal(gap)}`,
+    nearest: ([gap, name]) => `${decimal(gap)} zu ${name}`,
     keyOwn: "eigene gelernte Gesichter", keyOther: "nächstes Gesicht jeder anderen Person",
     keyReach: (gap) => `verbunden unter ${decimal(gap)}`, keyRadius: (gap) => `Vertrauensradius ${comma(gap)}`, keyProposed: (gap) => `vorgeschlagener Radius ${comma(gap)}`,
     pair: (one, other) => `${one} und ${other}`,

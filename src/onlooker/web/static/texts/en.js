@@ -415,7 +415,7 @@ export const texts = {
     onlyOne: (name) => `Only ${name} has a name. There is nobody to tell apart.`,
     apart: "No two people are too alike.",
     row: (name, far, near) => `${name}: learned faces up to ${far?.toFixed(2) ?? "0"} from a labeled one; the nearest other person is ${near[1]}, at ${near[0].toFixed(2)}`,
-    nearest: ([gap, name]) => `${name} at ${gap.toFixed(2)}`,
+    nearest: ([gap, name]) => `${gap.toFixed(2)} to ${name}`,
     keyOwn: "own learned faces", keyOther: "nearest face of each other person",
     keyReach: (gap) => `linked below ${gap.toFixed(2)}`, keyRadius: (gap) => `trust radius ${gap}`, keyProposed: (gap) => `proposed radius ${gap}`,
     pair: (one, other) => `${one} and ${other}`,
