@@ -20,7 +20,7 @@ import typer
 from rich.console import Console
 
 import onlooker
-from onlooker.cli.options import DetectorOption, NoHomeFeaturesOption, ModelOption, ProviderOption
+from onlooker.cli.options import DetectorOption, ModelOption, NoHomeFeaturesOption, ProviderOption
 from onlooker.cli.output import requires
 from onlooker.cli.ray import experiments_on
 from onlooker.cli.recognizers import finder_from
