@@ -80,6 +80,21 @@ def test_every_command_has_help_with_an_example(command):
     assert f"Example: onlooker {command}" in " ".join(result.stdout.split())
 
 
+@pytest.mark.parametrize(
+    ("command", "wrong", "right"),
+    [
+        ("import", "[off]", "[that of the file]"),
+        ("restore", "made if absent", "The home to make."),
+        ("demo", "those of the home", "[sface]"),
+        ("reproduce", "those of the home", "[sface]"),
+    ],
+)
+def test_help_named_defaults_that_do_not_hold(command, wrong, right):
+    text = " ".join(onlooker(command, "--help").stdout.split())
+    assert wrong not in text
+    assert right in text
+
+
 def test_only_reproduce_needs_scikit_learn():
     script = "import sys; sys.modules['sklearn'] = None; from onlooker.cli import main; main()"
     run = partial(subprocess.run, capture_output=True, text=True, check=False)

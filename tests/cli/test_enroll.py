@@ -7,6 +7,7 @@ import pytest
 from helpers.commands import error_of, onlooker, rows
 from helpers.filming import WALL, face_before_wall, moving, write_film, write_picture
 from helpers.photos import photo_file
+from helpers.tiny_onnx import model_in
 from onlooker.home.reopen import reopen
 from onlooker.simulation.orl import pictures_of
 from onlooker.vision.finder import face_distances
@@ -189,3 +190,14 @@ def test_a_library_without_a_usable_photo_makes_no_home(tmp_path):
     assert "none of 1 photos in faces can be used" in said.stderr
     assert "nobody is in" in error_of(onlooker("enroll-folder", "faces/ana", "--home", "h"))
     assert not (tmp_path / "h").exists()
+
+
+def test_a_library_could_not_be_taught_to_a_home_of_a_model(tmp_path):
+    """`enroll` took the model, `enroll-folder` did not, and said to give it."""
+    pytest.importorskip("onnxruntime")
+    root, model = library(tmp_path / "faces"), model_in(tmp_path)
+    rows(onlooker("enroll-folder", root, "--home", "h", "--model", model, "--provider", "cpu"))
+    with reopen("h", face_distances()) as home:
+        assert home.learner.features.startswith("blocks/")
+        assert set(home.learner.names) == {"ana", "ben"}
+    assert "--model FILE" in error_of(onlooker("enroll-folder", root, "--home", "h"))

@@ -6,6 +6,7 @@ import pytest
 
 from helpers.commands import error_of, onlooker, rows
 from helpers.filming import WALL, write_picture
+from helpers.tiny_onnx import model_in
 
 
 @pytest.fixture
@@ -67,3 +68,12 @@ def test_what_cannot_be_explained_is_one_line_and_nothing_is_learned(home, tmp_p
     assert "is not a home" in error_of(onlooker("explain", "wall.png", "--home", "other"))
     onlooker("explain", person(home, "ana"), "--home", "h")
     assert rows(onlooker("events", "--home", "h")) == before
+
+
+def test_a_home_of_a_model_could_not_explain_and_said_to_give_the_model(pictures, tmp_path):
+    pytest.importorskip("onnxruntime")
+    model, picture = model_in(tmp_path), person(pictures, "ana")
+    rows(onlooker("enroll", "ana", picture, "--home", "h", "--model", model))
+    assert "--model FILE" in error_of(onlooker("explain", picture, "--home", "h"))
+    (row,) = rows(onlooker("explain", picture, "--home", "h", "--model", model, "--json"))
+    assert row["name"] == "ana"

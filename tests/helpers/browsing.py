@@ -74,11 +74,11 @@ def browsing(*more):
 
 
 @contextmanager
-def running(folder, open_service=service_in):
-    """The service of a home in `folder`, on a free port."""
+def running(folder, open_service=service_in, **options):
+    """The service of a home in `folder`, on a free port; options are those of its app."""
     with open_service(folder) as service:
         token = token_of(folder)
-        app = create_app(service, guard=Guard(Credentials(folder)))
+        app = create_app(service, guard=Guard(Credentials(folder)), **options)
         with serving(app) as address:
             yield SimpleNamespace(address=address, token=token, running=service, folder=folder)
 

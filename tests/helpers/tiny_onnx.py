@@ -3,6 +3,21 @@
 Field numbers are those of onnx.proto; only what these models use is here.
 """
 
+from pathlib import Path
+
+RECIPE = """
+name = "blocks"
+input = "data"
+size = [112, 112]
+colour = "rgb"
+scale = 1.0
+mean = [0.0, 0.0, 0.0]
+std = [1.0, 1.0, 1.0]
+alignment = "arcface-112"
+dimensions = 48
+licence = "none"
+"""
+
 
 def varint(number: int) -> bytes:
     low, rest = number & 0x7F, number >> 7
@@ -47,3 +62,11 @@ def block_means(
         12, tensor("vector", ["n", "m"], kind)
     )
     return field(1, 7) + field(7, graph) + field(8, field(1, "") + field(2, 13))
+
+
+def model_in(folder: Path, content: bytes | None = None, recipe: str = RECIPE) -> Path:
+    """The model in a file, with its recipe beside it."""
+    path = folder / "blocks.onnx"
+    path.write_bytes(block_means() if content is None else content)
+    path.with_suffix(".toml").write_text(recipe)
+    return path

@@ -84,6 +84,20 @@ def test_a_camera_that_never_connected_is_failing_on_every_view(empty, visit, tm
     expect(page.locator("tbody")).to_contain_text("the camera is failing: cannot open")
 
 
+def test_a_bad_camera_was_refused_in_the_words_of_a_schema(empty, visit):
+    """ "body.source: String should have at least 1 character", and a regular expression."""
+    page = visit(empty, forgiven=["422"]).open("add")
+    add = page.get_by_role("button", name="Add this camera")
+    problem = page.locator("[data-choice=address] .error")
+    add.click()
+    expect(problem).to_have_text("Enter the address of the camera first.")
+    expect(page.get_by_label("Address")).to_be_focused()
+    page.get_by_label("Address").fill("rtsp://127.0.0.1:9/none")
+    page.get_by_label("Name (optional)").fill("door (left)")
+    add.click()
+    expect(problem).to_contain_text("a camera's name has letters, digits, spaces")
+
+
 def test_a_camera_that_shows_pictures_was_said_to_be_connecting(full, visit):
     """The list of cameras is read every few seconds; a picture that comes is newer."""
 

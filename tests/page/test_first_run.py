@@ -84,7 +84,7 @@ def test_from_photos_to_your_own_named_face_in_at_most_ten_clicks(empty, visit, 
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("", "source"),
+        ("", "Enter the address"),
         ("/etc/passwd", "folder"),
         ("rtsp://", "rtsp"),
     ],

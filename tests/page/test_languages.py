@@ -1,8 +1,10 @@
 """English and German: the same texts with the same placeholders, chosen by the browser."""
 
+import ast
 import os
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from playwright.sync_api import expect
@@ -11,6 +13,8 @@ from helpers.browsing import AXE, VIEWS
 from helpers.photos import photo_file, photograph
 from helpers.pointers import ROOT
 from helpers.waiting import eventually
+from onlooker.home.alarms import Alarm, AlarmKind
+from onlooker.vision.types import Refusal
 
 STATIC = ROOT / "src" / "onlooker" / "web" / "static"
 SENTENCE = re.compile(r"""(["'`])([A-Z][a-z]+ [a-z]+[^"'`]*)\1""")
@@ -94,31 +98,127 @@ def test_german_can_be_chosen_and_is_remembered_in_every_view(full, visit, tmp_p
     assert found == [], found
 
 
-SAID = (
-    "no face was found in this photo; choose one that shows a face from the front",
-    "20 faces are in this photo, more than the 16 to choose from; crop it to the people you want",
-    "there is no face in the picture; choose another",
-    "cannot read the picture: not a JPEG, PNG, BMP, WebP, HEIC or PNM file",
-    "cannot read the picture: the file is empty",
-    "cannot read the picture: damaged, cut short, or an unusual format",
-    "cannot read the picture: HEIC needs pi-heif (pip install it); or save it as JPEG",
-    "cannot open rtsp://10.0.0.5/...: Connection refused",
-    "lost rtsp://10.0.0.5/...: no frame for 20 s",
+PACKAGE = ROOT / "src" / "onlooker"
+SPEAKING = (
+    *("web/auth.py", "web/cameras.py", "web/frames.py", "web/people.py", "web/photos.py"),
+    *("web/requests.py", "web/service.py", "web/routes"),
+    *("video/addresses.py", "video/decoding.py", "video/image_files.py", "video/live.py"),
+    *("video/rtsp_relay.py", "vision/finder.py", "simulation/orl.py"),
+    *("strangers/book.py", "strangers/cards.py", "strangers/strangers.py"),
+    *("strangers/correction.py", "home/people.py", "home/home.py"),
 )
-"""What the service says of photos and cameras."""
-ENGLISH = re.compile(r"\b(the|no|is|it|not|cannot|picture|choose|file|for|was)\b")
+"""The modules whose sentences reach the page: refusals of routes, and problems of cameras."""
+TELLING = {"failed", "report", "_report"}
+"""Functions that are told what went wrong, in words that the page shows."""
+NOT_SHOWN = {
+    "of the command line, or of what starts the service": (
+        *("a detector is", "an embedding needs landmarks", "a trusted proxy is written"),
+        *("the guard was not passed", "two sources are called", "no source given"),
+        *("person 7 is not in the ORL", "7 is not a 7 x 7 picture"),
+    ),
+    "of a picture file, which the service does not read": (
+        *("'7' is a folder", "'7' is not a file", "the picture '7' is too large"),
+        "cannot read the picture '7'",
+    ),
+    "raised and caught inside": ("too many passes",),
+    "before a page could be loaded, or of requests that no page sends": (
+        *("this Host is not", "forwarded requests", "Forwarded is not", "requests from pages"),
+        *("the proxy may not", "the proxy sends", "there is no such file"),
+        *("there are 7 faces in the picture; choose one with --face", "nothing to write to"),
+        "7 must be a finite number",
+    ),
+    "of a picture, in whose place there is none": ("there is no picture of",),
+}
+"""Beginnings of sentences that the page never shows, by the reason."""
+SAID = (
+    "the token is missing; `onlooker login` prints a link",
+    "at most 32 MB are accepted; make it smaller first",
+    "a name must not be empty, got ''",
+    "a name must be readable text, got 'a\\x00' with U+0000; leave that character out",
+    "this place is labeled 'ana' and cannot be 'ben' too; take the first label back with unteach",
+    "this place was said not to be 'ana'; take the first label back with unteach",
+    "database or disk is full; free some space, or check the disk",
+    "the connection broke, or the address redirects (redirects are not followed)",
+    "3 stored cameras are damaged and not watched: add them again",
+    "webhook: 3 alerts were dropped, too many waited",
+    "camera gate is failing: cannot open rtsp://10.0.0.5/...: Connection refused",
+    "its clock is +3.1 s off",
+    "it was down for 3.1 s before it last opened",
+    "no answer within 10 s",
+    *(Alarm(kind, "ana", (7,), "ben").words for kind in get_args(AlarmKind)),
+    *(
+        f"a chosen face cannot be used, {Refusal(reason, 7, 9)}; leave it out"
+        for reason in ("too small", "too dark", "too few landmarks")
+    ),
+)
+"""Sentences that are put together elsewhere, or of more than one part."""
+ENGLISH = re.compile(
+    r"\b(the|no|not|is|it|its|are|there|cannot|of|to|and|or|with|this|that|has|have|for|by|"
+    r"pictures?|choose|file|faces?|first|again|already|needs)\b"
+)
 
 
-def test_german_pages_told_of_bad_photos_and_cameras_in_english(full, visit):
+def sentences_of(path):
+    """The sentences that a module raises or tells; a value in one is 7."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            said = node.exc.args
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in TELLING:
+            said = node.args
+        elif isinstance(node, ast.FunctionDef) and ast.unparse(node.returns or node) == "str":
+            said = [one.value for one in ast.walk(node) if isinstance(one, ast.Return)]
+        else:
+            continue
+        for one in said:
+            yield from (text for text in texts_of(one) if text.count(" ") > 1)
+
+
+def texts_of(node):
+    match node:
+        case ast.Constant(str(text)):
+            yield text
+        case ast.JoinedStr(values):
+            yield "".join(map(part_of, values, [None, *values]))
+        case ast.IfExp(body=one, orelse=other):
+            yield from texts_of(one)
+            yield from texts_of(other)
+
+
+def part_of(part, before):
+    if isinstance(part, ast.Constant):
+        return part.value
+    if isinstance(before, ast.Constant) and before.value[-1].isalpha():
+        return ""  # the name of a file, of which a service has none
+    return "'7'" if part.conversion == ord("r") else "7"
+
+
+def spoken():
+    """All sentences of the modules that speak to the page, but those that it never shows."""
+    files = [
+        file
+        for name in SPEAKING
+        for file in sorted({PACKAGE / name, *(PACKAGE / name).glob("*.py")})
+    ]
+    found = {text for file in files if file.is_file() for text in sentences_of(file)}
+    silent = tuple(start for starts in NOT_SHOWN.values() for start in starts)
+    assert [start for start in silent if not any(text.startswith(start) for text in found)] == []
+    return sorted(text for text in found if not text.startswith(silent))
+
+
+def test_german_pages_told_of_refusals_in_english(full, visit):
+    """A sentence that is named here is new: its German is missing in static/texts/de.js."""
+    said = [*spoken(), *SAID]
+    assert len(said) > 90
     page = visit(full, locale="de-DE").open()
     german = page.evaluate(
         "async (said) => {"
         " const { texts } = await import('./static/texts/de.js');"
         " return said.map(texts.fromService); }",
-        list(SAID),
+        said,
     )
-    left = [one for one in german if ENGLISH.search(one.replace("(pip install it)", ""))]
-    assert left == []
+    pairs = zip(said, german, strict=True)
+    assert {one: other for one, other in pairs if one == other or ENGLISH.search(other)} == {}
 
 
 def test_a_photo_without_a_face_is_told_in_german(full, visit, tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 from playwright.sync_api import expect
 
+from helpers.browsing import checked
 from helpers.services import FINDER
 from helpers.waiting import DEADLINE, eventually
 
@@ -63,6 +64,20 @@ def test_five_hundred_vertices_are_drawn_and_answer(empty, visit, reel):
     # The same as a table, for screen readers.
     page.locator(".map-table summary").click()
     expect(page.locator(".map-table tbody tr")).to_have_count(count)
+
+
+def test_the_table_of_the_map_was_cut_off_on_a_phone(own, visit):
+    tab = visit(own, viewport={"width": 390, "height": 844})
+    page = tab.open("map")
+    page.locator(".map-table summary").click()
+    row = page.locator(".map-table tbody tr").first
+    expect(row).to_be_visible()
+    box = page.locator(".map-table .table-box")
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    row.get_by_role("button").click()
+    expect(page.locator("dialog[data-view=why] .why-part").first).to_be_visible()
+    page.keyboard.press("Escape")
+    checked(page, "map")
 
 
 def color_count(page):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.tiny_onnx import block_means
+from helpers.tiny_onnx import RECIPE, block_means, model_in
 from onlooker import OnlookerError
 from onlooker.core.errors import BadValue
 from onlooker.vision.alignment import TEMPLATE, CannotAlign, aligned, similarity
@@ -22,28 +22,9 @@ from onlooker.vision.types import FaceBox
 pytest.importorskip("onnxruntime")
 
 SHARED = Path(__file__).parents[3] / "shared"
-RECIPE = """
-name = "blocks"
-input = "data"
-size = [112, 112]
-colour = "rgb"
-scale = 1.0
-mean = [0.0, 0.0, 0.0]
-std = [1.0, 1.0, 1.0]
-alignment = "arcface-112"
-dimensions = 48
-licence = "none"
-"""
 PICTURE = cv2.GaussianBlur(
     np.random.default_rng(3).integers(0, 256, (240, 320, 3), dtype=np.uint8), (0, 0), 3
 )
-
-
-def model_in(folder: Path, content: bytes | None = None, recipe: str = RECIPE) -> Path:
-    path = folder / "blocks.onnx"
-    path.write_bytes(block_means() if content is None else content)
-    path.with_suffix(".toml").write_text(recipe)
-    return path
 
 
 def turned(degrees: float, scale: float, x: float, y: float) -> np.ndarray:

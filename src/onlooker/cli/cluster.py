@@ -409,7 +409,7 @@ def shown(state: "SiteStatus") -> "SiteRow":
 
     report, problem = state.report, "; ".join(state.problems()) or None
     if report is None:
-        return SiteRow(state.site, "missing", 0, 0, 0, 0, 0, problem)
+        return SiteRow(state.site, "missing", len(state.cameras), None, None, None, None, problem)
     return SiteRow(
         state.site,
         "missing" if state.state == "away" else "well" if state.health == "serving" else "degraded",
@@ -425,4 +425,4 @@ def shown(state: "SiteStatus") -> "SiteRow":
 def _unreachable(reason: str) -> "SiteRow":
     from onlooker.web.routes.sites import SiteRow
 
-    return SiteRow("cluster", "missing", 0, 0, 0, 0, 0, reason)
+    return SiteRow("cluster", "missing", None, None, None, None, None, reason)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from onlooker.cli.options import FeaturesOption
+from onlooker.cli.options import NoHomeFeaturesOption
 from onlooker.cli.recognizers import finder_from
 from onlooker.cli.settings import load_settings
 
@@ -15,7 +15,7 @@ def demo(
     frames: Annotated[
         int | None, typer.Option(min=60, help="Frames of each of the four videos. [480]")
     ] = None,
-    features: FeaturesOption = None,
+    features: NoHomeFeaturesOption = None,
     folder: Annotated[Path, typer.Option(help="Where report and videos are written.")] = Path(
         "demo"
     ),

@@ -140,6 +140,8 @@ def enroll_folder(
     leave_out: LeaveOutOption = None,
     most: MostOption = 20,
     features: FeaturesOption = None,
+    model: ModelOption = None,
+    provider: ProviderOption = None,
     trust_radius: TrustRadiusOption = None,
 ) -> None:
     """Teach the people of a photo library, as Frigate and immich lay it out.
@@ -151,7 +153,9 @@ def enroll_folder(
 
     Example: onlooker enroll-folder /media/frigate/clips/faces --home home/
     """
-    chosen = load_settings(home=home, features=features, trust_radius=trust_radius)
+    chosen = load_settings(
+        home=home, features=features, model=model, provider=provider, trust_radius=trust_radius
+    )
     if chosen["home"] is None:
         raise typer.BadParameter("where to store the names? Give --home DIR")
     library = existing_folder(folder, "a folder for each person")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from onlooker.cli.homes import HomeOption, home_folder, open_existing
+from onlooker.cli.options import ModelOption
 from onlooker.cli.output import one_line, print_row
 from onlooker.cli.recognizers import finder_from
 from onlooker.cli.settings import load_settings
@@ -27,7 +28,12 @@ PictureArgument = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="One line of JSON for each face.")]
 
 
-def explain(picture: PictureArgument, home: HomeOption = None, as_json: JsonOption = False) -> None:
+def explain(
+    picture: PictureArgument,
+    home: HomeOption = None,
+    model: ModelOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Say why each face of a picture gets its name: at which labeled faces its walks end, and how.
 
     Nothing is learned from it. Faces are counted from left to right.
@@ -36,7 +42,7 @@ def explain(picture: PictureArgument, home: HomeOption = None, as_json: JsonOpti
     """
     folder = home_folder(home)
     learner_like(folder, face_distances())  # fails before a model is loaded where no home is
-    finder = finder_from(load_settings(home=home)).for_photos()
+    finder = finder_from(load_settings(home=home, model=model)).for_photos()
     faces = sorted(finder.faces(read_picture(picture)), key=lambda face: face.box.left)
     if not faces:
         raise NotFound(f"there is no face in {picture}; take one where it is larger and lit")

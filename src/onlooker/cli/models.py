@@ -53,7 +53,12 @@ def list_models() -> None:
 
 
 @models.command("get")
-def get(name: Annotated[str, typer.Argument(metavar="NAME")]) -> None:
+def get(
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAME", help="A model that `list` shows.", show_default=False),
+    ],
+) -> None:
     """Download a model and verify it; an interrupted download is resumed.
 
     Prints the path of the file. A model that is on this machine is not downloaded again.

@@ -36,6 +36,10 @@ FeaturesOption = Annotated[
     FeaturesName | None,
     typer.Option("--features", help="Which features are compared. [sface, or those of the home]"),
 ]
+NoHomeFeaturesOption = Annotated[
+    FeaturesName | None, typer.Option("--features", help="Which features are compared. [sface]")
+]
+"""Of a command that has nothing to do with a home."""
 ModelOption = Annotated[
     str | None,
     typer.Option(

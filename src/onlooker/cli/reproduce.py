@@ -20,7 +20,7 @@ import typer
 from rich.console import Console
 
 import onlooker
-from onlooker.cli.options import DetectorOption, FeaturesOption, ModelOption, ProviderOption
+from onlooker.cli.options import DetectorOption, ModelOption, NoHomeFeaturesOption, ProviderOption
 from onlooker.cli.output import requires
 from onlooker.cli.ray import experiments_on
 from onlooker.cli.recognizers import finder_from
@@ -134,7 +134,7 @@ ClusterOption = Annotated[
 def reproduce(
     name: ExperimentArgument,
     data: DataOption = None,
-    features: FeaturesOption = None,
+    features: NoHomeFeaturesOption = None,
     model: ModelOption = None,
     provider: ProviderOption = None,
     detector: DetectorOption = None,

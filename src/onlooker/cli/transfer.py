@@ -8,12 +8,10 @@ import typer
 
 from onlooker.cli.homes import (
     HomeOption,
-    NewHomeOption,
     ServedHomeOption,
     home_folder,
     open_existing,
 )
-from onlooker.cli.options import TrustRadiusOption
 from onlooker.cli.output import print_row
 from onlooker.cli.settings import load_settings
 from onlooker.home import transfer
@@ -35,6 +33,23 @@ BackupArgument = Annotated[
     Path, typer.Argument(metavar="BACKUP", help="A backup: folder or .tar.", show_default=False)
 ]
 ReplaceOption = Annotated[bool, typer.Option("--replace", help="Set aside the home that is there.")]
+ImportHomeOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--home", metavar="DIR", help="The home, made if absent; no service may use it now."
+    ),
+]
+RestoredHomeOption = Annotated[
+    Path | None, typer.Option("--home", metavar="DIR", help="The home to make.")
+]
+ImportRadiusOption = Annotated[
+    str | None,
+    typer.Option(
+        "--trust-radius",
+        metavar="auto|off|NUMBER",
+        help="How far from a labeled face a new home carries a name. [that of the file]",
+    ),
+]
 NewFolderArgument = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="The folder to make.", show_default=False)
 ]
@@ -52,7 +67,7 @@ def export(file: NewFileArgument, home: HomeOption = None) -> None:
 
 
 def import_command(
-    file: FileArgument, home: HomeOption = None, trust_radius: TrustRadiusOption = None
+    file: FileArgument, home: ImportHomeOption = None, trust_radius: ImportRadiusOption = None
 ) -> None:
     """Add what another home has learned; where there is no home, make one of the file.
 
@@ -93,7 +108,7 @@ def backup(folder: NewFolderArgument, home: ServedHomeOption = None) -> None:
 
 
 def restore_command(
-    backup: BackupArgument, home: NewHomeOption = None, replace: ReplaceOption = False
+    backup: BackupArgument, home: RestoredHomeOption = None, replace: ReplaceOption = False
 ) -> None:
     """Make a home of a backup: a folder that `backup` made, or an archive that a service sent.
 

@@ -566,7 +566,8 @@ class NewCamera(Schema):
     """The source of a camera, and its name."""
 
     source: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
-    name: Annotated[str, StringConstraints(pattern=r"^\w[\w. -]{0,63}$")] | None = None
+    name: Annotated[str, StringConstraints(max_length=1000)] | None = None
+    """Letters, digits, spaces and . _ -, 64 at most, beginning with a letter or digit."""
 
 
 class MeanSeconds(Schema):

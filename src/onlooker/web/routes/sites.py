@@ -22,13 +22,14 @@ class SiteRow:
 
     name: str
     state: SiteState
-    cameras: int
-    """All that are configured; a site with one that is failing is degraded."""
-    vertices: int
-    people: int
-    examples: int
+    cameras: int | None
+    """All that are configured; a site with one that is failing is degraded. This and the other
+    numbers are null where they are not known: a site may not have answered yet."""
+    vertices: int | None
+    people: int | None
+    examples: int | None
     """What all vertices stand for."""
-    sequence: int
+    sequence: int | None
     """Its newest event."""
     problem: str | None = None
 

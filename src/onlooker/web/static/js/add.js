@@ -73,6 +73,10 @@ function address() {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     one.attempt(async () => {
+      if (!source.value.trim()) {
+        source.focus();
+        throw new Error(S.first.addressEmpty);
+      }
       const request = { source: source.value.trim() };
       if (name.value.trim()) request.name = name.value.trim();
       return (await post("/cameras", request)).name;

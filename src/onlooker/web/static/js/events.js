@@ -42,7 +42,7 @@ function undoCell(one, oldest) {
 /** An alarm in words, and the faces that caused it; each can be asked about, and corrected. */
 function alarmCell(alarm) {
   const faces = alarm.pictures.map((vertex) => button(face(pictureOf.vertex(vertex), ""), () => openVertex(vertex), { class: "face-button", "aria-label": S.events.alarmFace(vertex), data: { vertex } }));
-  return h("div", { class: "alarm", data: { alarm: alarm.kind } }, alarm.words, h("div", { class: "why-group-faces" }, faces));
+  return h("div", { class: "alarm", data: { alarm: alarm.kind } }, S.fromService(alarm.words), h("div", { class: "why-group-faces" }, faces));
 }
 
 /** Fill the page. */

@@ -8,6 +8,7 @@ import { latency } from "./latency.js";
 import { heading } from "./router.js";
 import { signOut } from "./session.js";
 import { S } from "./strings.js";
+import { columnCell, stackingTable, tableCell, tableRow } from "./table.js";
 import { showError } from "./undo.js";
 import { cameraWords } from "./words.js";
 
@@ -54,17 +55,17 @@ function signedIn(sessions, refresh) {
     const out = one.current
       ? button(T.signOut, () => signOut().catch(showError), { class: "small", data: { session: "out" } })
       : button(T.end, () => end(row, one.id).catch(showError), { class: "small", data: { session: one.id }, "aria-label": T.endOf(one.address) });
-    const cells = [one.address, ago(one.began), ago(one.used), out].map((content, at) => h("td", { role: "cell", data: { label: T.sessionColumns[at + 1] } }, content));
-    const row = h("tr", { role: "row" }, h("th", { scope: "row", role: "rowheader" }, one.current ? T.thisBrowser : one.agent || T.none), cells);
+    const cells = [one.address, ago(one.began), ago(one.used), out].map((content, at) => tableCell(T.sessionColumns[at + 1], content));
+    const row = tableRow(one.current ? T.thisBrowser : one.agent || T.none, cells);
     return row;
   });
-  const box = h("div", { class: "table-box", tabindex: "0", role: "region", "aria-labelledby": "health-sessions" });
-  box.append(stackingTable(T.sessionColumns.map((name) => h("th", { scope: "col", role: "columnheader" }, name)), rows));
+  const box = stackingTable({ "aria-labelledby": "health-sessions" }, T.sessionColumns.map((name) => columnCell(name)), h("tbody", {}, rows));
   return [h("h2", { id: "health-sessions" }, T.sessions), rows.length ? box : h("p", { class: "quiet" }, T.noSessions)];
 }
 
 function status(health, failing) {
-  const problems = [health.read_only && `${T.readOnly}: ${health.read_only}`, ...health.problems, ...failing].filter(Boolean);
+  const said = health.problems.map(S.fromService);
+  const problems = [health.read_only && `${T.readOnly}: ${S.fromService(health.read_only)}`, ...said, ...failing].filter(Boolean);
   const well = health.status === "ok";
   const words = problems.length ? h("ul", {}, problems.map((one) => h("li", {}, one))) : h("p", { class: "quiet" }, T.okWords);
   return [h("h2", {}, h("span", { class: "dot", data: { state: well ? "well" : "failing" } }), well ? T.ok : T.degraded), words];
@@ -88,21 +89,13 @@ function table(place, cameras) {
     const seconds = camera.seconds ?? {};
     const last = camera.last_frame ? ago(camera.last_frame) : S.live.neverLive;
     const numbers = [last, rate(camera.fps), ...STAGES.map((stage) => (seconds[stage] ? T.ms(seconds[stage]) : T.none)), S.number(camera.frames), S.number(camera.dropped), S.number(camera.reconnects)];
-    const how = h("td", { role: "cell" }, h("span", { class: "dot", data: { state: camera.state } }), cameraWords(camera), camera.problem && h("span", { class: "quiet small problem" }, S.fromService(camera.problem)));
-    const cells = numbers.map((text, at) => h("td", { role: "cell", class: "number", data: { label: names[at + 2] } }, text));
-    return h("tr", { role: "row", data: { camera: camera.name } }, h("th", { scope: "row", role: "rowheader" }, camera.name), how, cells);
+    const how = tableCell("", [h("span", { class: "dot", data: { state: camera.state } }), cameraWords(camera), camera.problem && h("span", { class: "quiet small problem" }, S.fromService(camera.problem))]);
+    const cells = numbers.map((text, at) => tableCell(names[at + 2], text, "number"));
+    return tableRow(camera.name, [how, ...cells], { camera: camera.name });
   });
-  const head = names.map((name, at) => h("th", { scope: "col", role: "columnheader", class: at > 1 ? "number" : "" }, name));
-  const scrolled = place.querySelector(".table-box")?.scrollLeft ?? 0;
-  const box = place.querySelector(".table-box") ?? h("div", { class: "table-box", tabindex: "0", role: "region", "aria-labelledby": "health-cameras" });
-  box.replaceChildren(stackingTable(head, rows));
-  if (!box.isConnected) place.replaceChildren(title, box);
-  box.scrollLeft = scrolled;
-}
-
-/** A table whose rows are blocks on a phone; the roles keep it a table for screen readers there. */
-function stackingTable(head, rows) {
-  return h("table", { class: "stacking", role: "table" }, h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, head)), h("tbody", { role: "rowgroup" }, rows));
+  const body = place.querySelector("tbody"); // the box stays, where it is scrolled to
+  if (body) body.replaceChildren(...rows);
+  else place.replaceChildren(title, stackingTable({ "aria-labelledby": "health-cameras" }, names.map((name, at) => columnCell(name, at > 1 ? "number" : "")), h("tbody", {}, rows)));
 }
 
 const rate = (fps) => (Number.isFinite(fps) ? S.decimal(fps) : T.none);

@@ -2,6 +2,7 @@
 
 import { button, h, reconcile, setText } from "./dom.js";
 import { S } from "./strings.js";
+import { columnCell, stackingTable, tableCell, tableRow } from "./table.js";
 import { openVertex } from "./why.js";
 
 const T = S.map;
@@ -9,8 +10,7 @@ const T = S.map;
 /** {element, show(graph)} */
 export function mapTable() {
   const body = h("tbody", {});
-  const head = h("tr", {}, [...Object.values(T.columns), T.ask].map((column) => h("th", { scope: "col" }, column)));
-  const box = h("div", { class: "table-box", tabindex: "0", role: "region", "aria-label": T.list }, h("table", {}, h("thead", {}, head), body));
+  const box = stackingTable({ "aria-label": T.list }, [...Object.values(T.columns), T.ask].map((name) => columnCell(name)), body);
   const element = h("details", { class: "map-table" }, h("summary", {}, T.list), box);
   let graph = null;
 
@@ -22,7 +22,8 @@ export function mapTable() {
   }
   function made(row) {
     const ask = button(T.ask, () => openVertex(row.vertex), { class: "plain small", "aria-label": T.why(row.vertex) });
-    return h("tr", {}, h("th", { scope: "row" }, T.face(row.vertex)), h("td", {}), h("td", {}), h("td", {}), h("td", {}), h("td", {}, ask));
+    const { name, kind, examples, near } = T.columns;
+    return tableRow(T.face(row.vertex), [...[name, kind, examples, near].map((column) => tableCell(column)), tableCell("", ask)]);
   }
   function fill(node, row) {
     const [, name, kind, examples, near] = node.children;

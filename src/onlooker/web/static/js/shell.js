@@ -48,13 +48,19 @@ export function buildShell() {
   const fit = () => makeRoom(top, nav);
   new ResizeObserver(() => requestAnimationFrame(fit)).observe(document.body);
   on("summary", fit);
-  on("view", (name) => {
+  let shown = "";
+  const mark = () => {
     for (const one of document.querySelectorAll("[data-to]")) {
-      if (one.dataset.to === name) one.setAttribute("aria-current", "page");
+      if (one.dataset.to === shown) one.setAttribute("aria-current", "page");
       else one.removeAttribute("aria-current");
     }
+  };
+  on("view", (name) => {
+    shown = name;
+    mark();
+    fit();
   });
-  on("alarm", ({ words }) => toast(S.events.alarm(words), { error: true }));
+  on("alarm", ({ words }) => toast(S.events.alarm(S.fromService(words)), { error: true }));
   on("camera", ({ camera, changes }) => toast(S.events.cameraNews(camera, eventWords(changes)), { error: changes[0][1] === "failing" }));
   on("summary", () => {
     badge.hidden = summary.strangers === 0;
@@ -65,7 +71,10 @@ export function buildShell() {
   const started = new AbortController(); // with the first summary somebody is signed in
   on("summary", () => {
     started.abort();
-    offerSites(list, fit);
+    offerSites(list, () => {
+      mark(); // it may be the view that is shown
+      fit();
+    });
   }, started.signal);
 }
 
@@ -78,11 +87,11 @@ function makeRoom(top, nav) {
   }
 }
 
-function offerSites(list, fit) {
+function offerSites(list, offered) {
   untilDone(async () => {
     const sites = await get("/sites", { quiet: true });
     if (!sites.length) return;
     list.append(h("li", {}, link("sites", "sites")));
-    fit();
+    offered();
   });
 }
