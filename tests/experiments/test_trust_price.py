@@ -14,13 +14,14 @@ from onlooker.experiments.trust_price import (
     EVERY,
     LOOSER,
     RIVALS_AT,
+    CardLearner,
     QuestionedLearner,
     trust_price,
 )
 from onlooker.vision.finder import FaceFinder
 
 KERNEL, RADIUS = HeatKernel(0.19, 9.5e-6), 1.05
-POLICIES = ("best", "newest", "random", "early")
+POLICIES = ("best", "newest", "random", "early", "cards")
 
 
 def drifting(count, *, to=6.0):
@@ -31,7 +32,7 @@ def drifting(count, *, to=6.0):
 def watched(policy, most, faces, people):
     """The model after a stream, and the names that it gave."""
     learner = OnlineHarmonicLearner(KERNEL, trust_radius=RADIUS)
-    model = QuestionedLearner(learner, policy, most)
+    model = (CardLearner if policy == "cards" else QuestionedLearner)(learner, policy, most)
     model.teach([0.0], "ana")
     names = []
     for x, person in zip(faces, people, strict=True):
@@ -49,6 +50,9 @@ def test_confirmed_faces_carry_the_name_on_and_no_more_than_allowed(policy):
         model, names = watched(policy, most, faces, ["ana"] * len(faces))
         assert model.confirmations.total() <= most
         assert model.refusals == 0
+        labeled = sum(name is not None for name in model.learner.vertices().names)
+        assert labeled == 1 + model.faces_taught
+        assert model.faces_taught == model.confirmations.total() or policy == "cards"
         right[most] = names.count("ana")
     assert right[0] < right[1] < right[3] < right[20]
     assert right[0] == 35, "up to 1.05 of 6.0"
@@ -61,7 +65,8 @@ def test_a_stranger_who_is_asked_about_is_not_named_whatever_comes(policy):
     faces = drifting(200)
     people = ["ana" if x[0] <= 0.6 else None for x in faces]
     model, names = watched(policy, 20, faces, people)
-    assert model.refusals == len(model.learner.vertices().negatives) > 0
+    denied = len(model.learner.vertices().negatives)
+    assert 0 < model.refusals <= denied <= model.refusals * (4 if policy == "cards" else 1)
     beyond = [name for name, x in zip(names, faces, strict=True) if x[0] > RADIUS]
     assert set(beyond) == {None}
 
@@ -75,6 +80,22 @@ def test_who_is_confirmed_before_the_radius_is_never_withheld_and_costs_no_more_
         right[policy] = names.count("ana")
         assert model.confirmations.total() <= 7, "one each 0.98 of the radius, not at every chance"
     assert right["early"] == len(faces) > right["newest"]
+
+
+def test_the_faces_of_a_card_that_are_somebody_else_are_not_taught():
+    """A person is shown the faces, and leaves out those that are not NAME."""
+    faces = drifting(200, to=20.0)  # ten are withheld between two questions
+    people = ["ana" if at % 2 else "ben" for at in range(len(faces))]
+    model, _ = watched("cards", 20, faces, people)
+    vertices = model.learner.vertices()
+    place = {float(x[0]): person for x, person in zip(faces, people, strict=True)}
+    taught = [
+        float(vector[0])
+        for vector, name in zip(vertices.vectors, vertices.names, strict=True)
+        if name is not None and vector[0] > 0
+    ]
+    assert len(taught) == model.faces_taught > model.confirmations.total()
+    assert {place[x] for x in taught} == {"ana"}
 
 
 def test_questions_keep_their_distance():
@@ -96,7 +117,9 @@ def test_the_whole_experiment_on_shades(tmp_path, monkeypatch):
     folder = write_shades(tmp_path, ("ana", "ben"), 37)
     with running_on(one_by_one):
         section, rows = trust_price(Setup(data=folder, seeds=1, finder=shade_finder()))
-    assert len(rows) == 1 + len(CONFIRMED) + 3 * len(RIVALS_AT) + 2 * len(LOOSER)
+    assert len(rows) == 1 + len(CONFIRMED) + 3 * len(RIVALS_AT) + 2 * len(LOOSER) + (
+        len(CONFIRMED) - 1
+    )
     recall = {
         (row.trust_radius, row.policy, row.confirmed): row.mean_recall
         for row in rows

@@ -103,7 +103,7 @@ SPEAKING = (
     *("web/auth.py", "web/cameras.py", "web/frames.py", "web/people.py", "web/photos.py"),
     *("web/requests.py", "web/service.py", "web/routes"),
     *("video/addresses.py", "video/decoding.py", "video/image_files.py", "video/live.py"),
-    *("video/rtsp_relay.py", "vision/finder.py", "simulation/orl.py"),
+    *("video/relay.py", "video/rtsp_relay.py", "vision/finder.py", "simulation/orl.py"),
     *("strangers/book.py", "strangers/cards.py", "strangers/strangers.py"),
     *("strangers/correction.py", "home/people.py", "home/home.py"),
 )

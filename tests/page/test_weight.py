@@ -1,5 +1,6 @@
 """The size of the whole page in bytes: all modules are loaded at once."""
 
+import pytest
 from playwright.sync_api import expect
 
 from helpers.browsing import VIEWS
@@ -8,8 +9,9 @@ LIMIT = 300_000
 """Bytes of page, scripts, styles and icons; pictures of faces are not counted."""
 
 
-def test_the_page_is_light(full, visit):
-    tab = visit(full)
+@pytest.mark.parametrize("language", ["en-GB", "de-DE"])
+def test_the_page_is_light(full, visit, language):
+    tab = visit(full, locale=language)
     weights = {}
 
     def weigh(response):

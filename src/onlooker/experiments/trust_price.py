@@ -6,7 +6,9 @@ the walk says, and answers truly: yes teaches the name, no teaches "not NAME". O
 each person so many faces are confirmed at most. `best` asks what `OnlineHarmonicLearner.question`
 returns; its rivals take the newest candidate (`newest`) or any (`random`), or do not wait until a
 face is withheld: `early` takes the newest that is, or that has a name but is nearly as far from its
-labels. The same is done with looser cutoffs, where without the radius strangers are named.
+labels. `cards` asks as the page of a home does, about a stranger's card, and a yes teaches the
+faces of the card, up to four that differ. The same is done with looser cutoffs, where without the
+radius strangers are named.
 """
 
 from collections import Counter
@@ -31,10 +33,11 @@ from onlooker.experiments.parallel import spread
 from onlooker.experiments.report.html import share
 from onlooker.experiments.report.plots import GREY, STYLE
 from onlooker.experiments.report.section import DataTable, Section
+from onlooker.strangers.strangers import Strangers
 from onlooker.vision.scales import FACE_QUANTIZER, TRUST_RADII
 from onlooker.vision.types import Vector
 
-Policy = Literal["best", "newest", "random", "early"]
+Policy = Literal["best", "newest", "random", "early", "cards"]
 CONFIRMED = (0, 1, 2, 5, 10, 20)
 """Faces of a person that are confirmed, at most."""
 RIVALS_AT = (5, 10)
@@ -85,7 +88,9 @@ class PriceRow:
     strangers_named: int
     frames: int
     confirmations: int
-    """Over all people and cameras."""
+    """Questions that were answered with yes, over all people and cameras."""
+    faces_taught: int
+    """By these answers: one by each, but of a card up to four."""
     refusals: int
     """Questions that were answered with no."""
 
@@ -105,7 +110,7 @@ class QuestionedLearner:
         self, learner: OnlineHarmonicLearner, policy: Policy, most: int, seed: int = 0
     ) -> None:
         self.learner, self.policy, self.most = learner, policy, most
-        self.confirmations, self.refusals = Counter[str](), 0
+        self.confirmations, self.refusals, self.faces_taught = Counter[str](), 0, 0
         self._withheld: list[WithheldFace] = []
         self._rng = np.random.default_rng([seed, 2])
         self._newest: Any = None
@@ -122,25 +127,24 @@ class QuestionedLearner:
 
     def note(self, prediction: Prediction, truth: str | None) -> None:
         """After every observe: store what was withheld, and ask if it is time."""
+        self._store(prediction, truth)
+        self._since += 1
+        if self._since >= EVERY and self.most and self._ask():
+            self._since = 0
+
+    def _store(self, prediction: Prediction, truth: str | None) -> None:
         candidate = self._candidate(self._newest, prediction)
         if candidate is not None:
             self._withheld.append(WithheldFace(self._newest, candidate, truth))
             del self._withheld[:-POOL]
-        self._since += 1
-        if self._since >= EVERY and self.most:
-            chosen = self._chosen()
-            if chosen is not None:
-                self._since = 0
-                self._answer(chosen)
 
-    def _answer(self, face: WithheldFace) -> None:
+    def _ask(self) -> bool:
+        """Put a question, if there is one, and learn from the answer."""
+        face = self._chosen()
+        if face is None:
+            return False
         name = face.candidate
-        if face.person == name:
-            self.learner.teach(face.vector, name)
-            self.confirmations[name] += 1
-        else:
-            self.learner.teach(face.vector, not_name=name)
-            self.refusals += 1
+        self._teach(name, [face.vector], yes=face.person == name)
         withheld, self._withheld = self._withheld, []
         for each in withheld:  # what has a name by now, or no candidate, is no question any more
             candidate: str | None = each.candidate
@@ -148,6 +152,18 @@ class QuestionedLearner:
                 candidate = self._candidate(each.vector, self.learner.predict(each.vector))
             if candidate is not None:
                 self._withheld.append(each._replace(candidate=candidate))
+        return True
+
+    def _teach(self, name: str, faces: Sequence[Any], *, yes: bool) -> None:
+        """Learn the answer to "is this NAME?" from the faces that it is about."""
+        for face in faces:
+            if yes:
+                self.learner.teach(face, name)
+            else:
+                self.learner.teach(face, not_name=name)
+        self.confirmations[name] += yes
+        self.refusals += not yes
+        self.faces_taught += len(faces) if yes else 0
 
     def _candidate(self, x: Any, prediction: Prediction) -> str | None:
         """Whose name is in question: the learner's candidate, or early the name itself."""
@@ -173,6 +189,56 @@ class QuestionedLearner:
         return self.confirmations[name] < self.most
 
 
+class CardLearner(QuestionedLearner):
+    """The same, asked as the page of a home asks: about the cards of strangers."""
+
+    def __init__(
+        self, learner: OnlineHarmonicLearner, policy: Policy, most: int, seed: int = 0
+    ) -> None:
+        super().__init__(learner, policy, most, seed)
+        self._strangers = Strangers(learner.kernel)
+        self._people: dict[bytes, str | None] = {}
+        self._frame = 0
+
+    def _store(self, prediction: Prediction, truth: str | None) -> None:
+        self._frame += 1
+        if prediction.label is None:
+            self._people[_key(self._newest)] = truth
+            self._strangers.see(
+                self._newest,
+                time=float(self._frame),
+                camera=None,
+                frame=self._frame,
+                candidate=prediction.candidate,
+            )
+
+    def _ask(self) -> bool:
+        cards = [
+            card
+            for card in self._strangers.questions()
+            if card.candidate is not None and self._may_confirm(card.candidate)
+        ]
+        if not cards:
+            return False
+        best = self.learner.question(
+            [card.faces[0].vector for card in cards], [card.count for card in cards]
+        )
+        card = cards[best.row if best is not None and best.row is not None else 0]
+        name = card.candidate or ""
+        own = [face.vector for face in card.faces if self._people.get(_key(face.vector)) == name]
+        if own:  # a person leaves out the faces of a card that are somebody else's
+            self._teach(name, own, yes=True)
+            self._strangers.remove(card.number)
+        else:
+            self._teach(name, [face.vector for face in card.faces], yes=False)
+            self._strangers.exclude(card.number, name)
+        return True
+
+
+def _key(vector: Any) -> bytes:
+    return np.asarray(vector, dtype=np.float64).tobytes()
+
+
 def trust_price(setup: Setup) -> tuple[Section, list[PriceRow]]:
     """Recall against confirmed faces, and the radius beyond the cliff, on every set."""
     radius = TRUST_RADII[setup.finder.kind]
@@ -184,6 +250,7 @@ def trust_price(setup: Setup) -> tuple[Section, list[PriceRow]]:
         jobs += [PriceJob(trial, radius, most) for most in CONFIRMED]
         rivals: tuple[Policy, ...] = ("newest", "random", "early")
         jobs += [PriceJob(trial, radius, most, rival) for rival in rivals for most in RIVALS_AT]
+        jobs += [PriceJob(trial, radius, most, "cards") for most in CONFIRMED if most]
         for factor in LOOSER:
             loose = replace(trial, cutoff=trial.cutoff / factor)
             jobs += [PriceJob(loose, None, 0), PriceJob(loose, radius, LOOSER_AT)]
@@ -218,7 +285,8 @@ def price_of(job: PriceJob) -> list[PriceRow]:
     learner = OnlineHarmonicLearner(
         trial.kernel, max_vertices=trial.n_g, quantizer=FACE_QUANTIZER, trust_radius=job.radius
     )
-    model = QuestionedLearner(learner, job.policy, job.confirmed, trial.protocol.seed)
+    kind = CardLearner if job.policy == "cards" else QuestionedLearner
+    model = kind(learner, job.policy, job.confirmed, trial.protocol.seed)
     given, _ = follow_steps(model, steps, model.note)
     return [
         PriceRow(
@@ -229,6 +297,7 @@ def price_of(job: PriceJob) -> list[PriceRow]:
             mean_recall=mean_over_people(steps, given, camera), recall=score.recall,
             precision=score.precision, strangers_named=score.strangers_named, frames=score.frames,
             confirmations=model.confirmations.total(), refusals=model.refusals,
+            faces_taught=model.faces_taught,
         )
         for camera, score in scores_by_camera(steps, given).items()
     ]  # fmt: skip
@@ -260,7 +329,7 @@ def price_table(rows: Sequence[PriceRow]) -> tuple[tuple[str, ...], list[tuple[s
     """Means over the seeds, of each set and camera; strangers and answers are sums."""
     header = (
         "set", "camera", "question", "cutoff", "confirmed at most", "mean over people", "recall",
-        "precision", "strangers named", "frames", "yes", "no",
+        "precision", "strangers named", "frames", "yes", "no", "faces taught",
     )  # fmt: skip
     groups: dict[tuple[str, str, str, float, int], list[PriceRow]] = {}
     for (name, camera), some in _scenes(rows).items():
@@ -279,6 +348,7 @@ def price_table(rows: Sequence[PriceRow]) -> tuple[tuple[str, ...], list[tuple[s
             str(sum(row.frames for row in group)),
             str(sum(row.confirmations for row in group)),
             str(sum(row.refusals for row in group)),
+            str(sum(row.faces_taught for row in group)),
         )
         for (name, camera, policy, cutoff, most), group in groups.items()
     ]
@@ -337,6 +407,7 @@ POLICY_STYLES: dict[Policy, tuple[str, str, str]] = {
     "newest": ("#D55E00", "s", ""),
     "random": ("black", "x", ""),
     "early": ("#009E73", "^", ""),
+    "cards": ("#CC79A7", "v", "--"),
 }
 """Colour, marker and dash."""
 
