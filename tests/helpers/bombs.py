@@ -83,6 +83,19 @@ def film_of_two_sizes(path, side):
     return path
 
 
+def film_of_many_frames(path, count):
+    """A film of three frames whose header says that there are many more, of one byte each."""
+    film = bytearray(write_video(path, [80] * 3).read_bytes())
+    for box, offset, values in (
+        ("stsz", 8, (1, count)),
+        ("stts", 12, (count,)),
+        ("stsc", 16, (count,)),
+    ):
+        at = film.index(box.encode()) + offset
+        film[at : at + 4 * len(values)] = struct.pack(f">{len(values)}I", *values)
+    path.write_bytes(film)
+
+
 def film_that_grows(path, side):
     """H.264: frames of 64 x 48 pixels, then of side x side, then small ones again."""
     sizes = [(48, 64), (side, side), (48, 64)]

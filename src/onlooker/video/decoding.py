@@ -5,6 +5,7 @@ cannot be used. FFmpeg opens whatever an address or a file names, so the protoco
 it may use are listed here.
 """
 
+import ctypes
 import os
 import ssl
 import sys
@@ -23,7 +24,7 @@ from av.container import InputContainer
 from onlooker.core.errors import NotFound
 from onlooker.simulation.scenarios import prepared, scenario
 from onlooker.video.addresses import Address, Kind, SourceError
-from onlooker.video.image_files import MAX_SCANS, SCAN, PictureError, read_picture
+from onlooker.video.image_files import MAX_PIXELS, MAX_SCANS, SCAN, PictureError, read_picture
 from onlooker.video.relay import BUFFER, Relay
 from onlooker.video.rtsp_relay import RtspRelay
 from onlooker.vision.types import Frame, Pixels
@@ -37,6 +38,10 @@ _VIDEO_FORMATS = (
 )
 """Formats that contain pictures themselves; playlists, which name other files, are left out."""
 
+_BLOCK_PER_PIXEL = 4
+"""Bytes that FFmpeg may allocate at once, for each pixel of the largest frame: a frame in colour,
+and some room. By itself it allocates up to 2 GB at once: a film of 948 bytes says that it has 60
+million frames, and their index takes 4 GB."""
 _BROKEN = "the connection broke"
 RATE_WINDOW = 5.0
 """Seconds over which frames per second are counted."""
@@ -217,6 +222,12 @@ def open_source(
     ):
         if not container.streams.video:
             raise SourceError(f"there are no pictures in {address.shown}, only other streams")
+        frames, size = container.streams.video[0].frames, container.size
+        if 0 < size < frames:
+            raise SourceError(
+                f"cannot open {address.shown}: it says that it has {frames:,} frames, in "
+                f"{size:,} bytes; it is damaged, make it again"
+            )
         recorded = address.kind is Kind.VIDEO or bool(container.duration)
         yield OpenedSource(_decode(address, container, relay, max_pixels), recorded)
 
@@ -289,6 +300,7 @@ def _container(
                 host = f"Host: {relay.host}\r\n"  # there may be several behind one address
                 options |= {"max_redirects": "0", "http_proxy": "", "headers": host}
                 options |= {"recv_buffer_size": str(BUFFER)}
+    _limit_blocks(_BLOCK_PER_PIXEL * max(max_pixels, MAX_PIXELS))
     start = time.monotonic()
     try:
         return av.open(target, "r", format=form, options=options, timeout=timeout)
@@ -304,6 +316,23 @@ def _container(
         raise (AccessRefused if refused else SourceError)(
             f"cannot open {address.shown}: {reason}"
         ) from None
+
+
+def _limit_blocks(size: int) -> None:
+    """Let FFmpeg allocate no larger blocks, in this process, unless a larger limit was set before.
+
+    PyAV has no call for it, so FFmpeg's own is called, in the library that comes with PyAV. Where
+    PyAV was built with another FFmpeg, that library is not found and there is no limit.
+    """
+    package = Path(av.__file__).parent
+    folders = package.parent / "av.libs", package / ".dylibs"  # Linux and Windows; macOS
+    for library in (file for folder in folders for file in folder.glob("*avutil*")):
+        _limits[library] = max(_limits.get(library, 0), size)
+        ctypes.CDLL(str(library)).av_max_alloc(ctypes.c_size_t(_limits[library]))
+
+
+_limits: dict[Path, int] = {}
+"""Of each library: what its largest block may be."""
 
 
 def _reason(error: Exception, address: Address, timeout: float) -> str:

@@ -72,6 +72,7 @@ const SERVICE = [
   [/Server returned 404.*/, "unter dieser Adresse gibt es nichts"],
   [/it does not answer/, "keine Antwort"],
   [/it sent (\d+) MB in which no frame is complete, .*/, "in $1 MB war kein Bild vollständig, mehr wird nicht gelesen; die Kamera neu starten oder auf kleinere Bilder einstellen"],
+  [/it says that it has (\S+) frames, in (\S+) bytes; .*/, "angeblich $1 Bilder in $2 Bytes: beschädigt, bitte neu erstellen"],
   [/no encrypted connection to it \((.*)\); is its address (\S+)\?/, "keine verschlüsselte Verbindung ($1); beginnt die Adresse mit $2?"],
   [/nothing arrived within (\S+) s/, "in $1 s kam nichts an"],
   [/no frame for (\S+) s$/, "kein Bild seit $1 s"],
