@@ -11,7 +11,7 @@ import struct
 import threading
 import time
 import traceback
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -473,6 +473,26 @@ def test_a_camera_may_send_any_number_of_frames(monkeypatch):
         frames_from(camera.url, live=False, stall_after=DEADLINE) as stream,
     ):
         assert len(list(itertools.islice(stream, 40))) == 40
+
+
+@pytest.fixture
+def many_open_files():
+    """More than a thousand file descriptors are taken: new ones have large numbers."""
+    resource = pytest.importorskip("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2000:
+        pytest.skip("this system allows fewer than 2,000 open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2000), hard))
+    with ExitStack() as stack:
+        for _ in range(1100):
+            stack.enter_context(open(os.devnull, "rb"))
+        yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_camera_is_read_where_a_thousand_files_are_open(many_open_files):
+    with Camera(endless(90)) as camera, frames_from(camera.url, stall_after=DEADLINE) as stream:
+        assert level(next(stream)) == 90
 
 
 def test_a_camera_sees_its_own_name_and_the_password():

@@ -8,7 +8,7 @@ Requests are passed on unchanged: like through any port that is forwarded, the c
 host in them than its own, unless FFmpeg is told to name it.
 """
 
-import select
+import selectors
 import socket
 import ssl
 import struct
@@ -107,9 +107,14 @@ class Relay:
 
     def _accept(self, camera: socket.socket | None) -> None:
         """Accept connections; the first one to the camera is made already."""
-        with self._listener, suppress(OSError):  # no file descriptor is left: FFmpeg sees an end
+        with (
+            self._listener,
+            selectors.DefaultSelector() as selector,  # select() refuses descriptors above 1023
+            suppress(OSError),  # no file descriptor is left: FFmpeg sees an end
+        ):
+            selector.register(self._listener, selectors.EVENT_READ)
             while not self._closed.is_set():
-                if not select.select([self._listener], [], [], 0.1)[0]:
+                if not selector.select(0.1):
                     continue
                 player, _ = self._listener.accept()
                 if len(self._connections) >= _MAX_CONNECTIONS:
@@ -146,22 +151,25 @@ class Relay:
     def _pass_on(self, camera: socket.socket, player: socket.socket) -> None:
         passing = self._new_filter()
         camera.setblocking(False)
-        while not self._closed.is_set():
-            buffered = isinstance(camera, ssl.SSLSocket) and camera.pending() > 0
-            ready = [camera] if buffered else select.select([camera, player], [], [], 0.5)[0]
-            for sender in ready:
-                data = _received(sender)
-                if data == b"":
-                    return
-                if data is None:
-                    continue
-                if sender is player:
-                    camera.setblocking(True)
-                    camera.sendall(data)
-                    camera.setblocking(False)
-                else:
-                    self._count(len(data))
-                    player.sendall(passing(data))
+        with selectors.DefaultSelector() as selector:
+            for end in (camera, player):
+                selector.register(end, selectors.EVENT_READ, end)
+            while not self._closed.is_set():
+                buffered = isinstance(camera, ssl.SSLSocket) and camera.pending() > 0
+                ready = [camera] if buffered else [key.data for key, _ in selector.select(0.5)]
+                for sender in ready:
+                    data = _received(sender)
+                    if data == b"":
+                        return
+                    if data is None:
+                        continue
+                    if sender is player:
+                        camera.setblocking(True)
+                        camera.sendall(data)
+                        camera.setblocking(False)
+                    else:
+                        self._count(len(data))
+                        player.sendall(passing(data))
 
     def _count(self, arrived: int) -> None:
         with self._lock:
