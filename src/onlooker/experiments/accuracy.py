@@ -15,6 +15,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from onlooker import ClassPrior, OnlineHarmonicLearner, Prediction
 from onlooker.experiments.paper.references import LabeledStream
 
 
@@ -34,6 +35,24 @@ class StreamLearner(Protocol):
 
     def observe(self, x: Any, /) -> HasLabel:
         """Name an example, then learn from it without its label."""
+
+
+class LearnerWithPrior:
+    """A learner whose answers are weighed by how frequent its names are: all alike."""
+
+    def __init__(self, learner: OnlineHarmonicLearner) -> None:
+        self.learner, self.prior = learner, ClassPrior()
+
+    def __len__(self) -> int:
+        return len(self.learner)
+
+    def teach(self, x: Any, name: str, /) -> None:
+        """A labeled example."""
+        self.learner.teach(x, name)
+
+    def observe(self, x: Any, /) -> Prediction:
+        """Name an example, then learn from it without its label."""
+        return self.prior.answer(self.learner, self.learner.observe(x))
 
 
 @dataclass(frozen=True, slots=True)

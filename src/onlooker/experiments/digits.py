@@ -26,20 +26,13 @@ import sklearn
 from sklearn.datasets import load_digits
 
 import onlooker
-from onlooker import (
-    ClassPrior,
-    ClosestPair,
-    Doubling,
-    HeatKernel,
-    LeastVariance,
-    OnlineHarmonicLearner,
-    Prediction,
-)
+from onlooker import ClosestPair, Doubling, HeatKernel, LeastVariance, OnlineHarmonicLearner
 from onlooker.baselines.self_training import Eviction, SelfTraining
 from onlooker.core.quantizer import Quantizer
 from onlooker.experiments.accuracy import (
     AccuracyRow,
     AccuracyRun,
+    LearnerWithPrior,
     PairedDifference,
     StreamLearner,
     answers_of,
@@ -122,24 +115,6 @@ class StoredExamples(StreamLearner, Protocol):
     """A learner that says how many examples it stores."""
 
     def __len__(self) -> int: ...
-
-
-class LearnerWithPrior:
-    """A learner whose answers are weighed by how frequent its names are: all alike."""
-
-    def __init__(self, learner: OnlineHarmonicLearner) -> None:
-        self.learner, self.prior = learner, ClassPrior()
-
-    def __len__(self) -> int:
-        return len(self.learner)
-
-    def teach(self, x: Any, name: str, /) -> None:
-        """A labeled example."""
-        self.learner.teach(x, name)
-
-    def observe(self, x: Any, /) -> Prediction:
-        """Name an example, then learn from it without its label."""
-        return self.prior.answer(self.learner, self.learner.observe(x))
 
 
 def digits_stream(

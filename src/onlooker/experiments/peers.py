@@ -47,7 +47,7 @@ from onlooker.baselines.temporal_propagation import TemporalLabelPropagation
 from onlooker.compat.sklearn import HarmonicClassifier, auto_bandwidth
 from onlooker.core.checks import Floats
 from onlooker.core.quantizer import Quantizer
-from onlooker.experiments.accuracy import HasLabel, StreamLearner, answers_of
+from onlooker.experiments.accuracy import HasLabel, LearnerWithPrior, StreamLearner, answers_of
 from onlooker.experiments.paper.references import LabeledStream, NearestLabeled
 from onlooker.experiments.parallel import spread
 from onlooker.experiments.peer_packages import (
@@ -75,6 +75,9 @@ OURS = "Onlooker, else the nearest label"
 """The row that is compared: every example gets an answer, as from most of the others."""
 LEAST_VARIANCE = "Onlooker, least variance"
 """As OURS, but for the quantizer."""
+WITH_PRIOR = "Onlooker, class prior"
+"""As OURS, told that all classes are equally frequent; `EXACT_WITH_PRIOR` sees everything."""
+EXACT_WITH_PRIOR = "Onlooker, exact, class prior"
 NEIGHBOURS = 7
 """Those of scikit-learn's LabelPropagation with kernel="knn"."""
 
@@ -178,7 +181,7 @@ class NearestInstead:
         return self._nearest.observe(x) if found.label is None else found
 
 
-def _suggested(stream: LabeledStream, quantizer: Quantizer | None = None) -> StreamLearner:
+def _suggested(stream: LabeledStream, quantizer: Quantizer | None = None) -> OnlineHarmonicLearner:
     """With what the library suggests for the labeled examples and the first others."""
     rows = np.vstack([stream.labeled, stream.unlabeled[:LOOKED_AT]])
     names = [*stream.names, *[None] * (len(rows) - len(stream.labeled))]
@@ -192,6 +195,7 @@ STREAMING: dict[str, Callable[[HeatKernel, LabeledStream], StreamLearner]] = {
     "Onlooker": lambda kernel, stream: _suggested(stream),
     OURS: lambda kernel, stream: NearestInstead(_suggested(stream)),
     LEAST_VARIANCE: lambda kernel, stream: NearestInstead(_suggested(stream, LeastVariance())),
+    WITH_PRIOR: lambda kernel, stream: NearestInstead(LearnerWithPrior(_suggested(stream))),
     "Onlooker, shared bandwidth": lambda kernel, stream: OnlineHarmonicLearner(
         kernel, max_vertices=BUDGET
     ),
@@ -234,6 +238,9 @@ OFFLINE: dict[str, Callable[[HeatKernel], Any]] = {
     "Onlooker, exact": lambda kernel: HarmonicClassifier(
         bandwidth=kernel.bandwidth, cutoff=kernel.cutoff
     ),
+    EXACT_WITH_PRIOR: lambda kernel: HarmonicClassifier(
+        bandwidth=kernel.bandwidth, cutoff=kernel.cutoff, class_prior="uniform"
+    ),
     "Poisson learning, same kernel": lambda kernel: HarmonicClassifier(
         bandwidth=kernel.bandwidth, cutoff=kernel.cutoff, solution="poisson"
     ),
@@ -270,9 +277,11 @@ def methods_found() -> list[str]:
 RELATIVES = (
     OURS,
     LEAST_VARIANCE,
+    WITH_PRIOR,
     "Onlooker, shared bandwidth",
     "temporal label propagation",
     "Onlooker, exact",
+    EXACT_WITH_PRIOR,
     "Poisson learning, same kernel",
     "Poisson learning, 7 neighbours",
 )
