@@ -23,6 +23,19 @@ def test_everybody_with_a_name_is_listed_with_faces(full, visit):
     expect(page.locator(".filter-row")).to_contain_text("No person with that name.")
 
 
+def test_a_click_on_a_person_whose_faces_arrive_in_the_middle_of_it_was_lost(full, visit):
+    """The picture that the mouse was pressed on is replaced before the button is released."""
+    page = visit(full).open("people")
+    link = page.get_by_role("link", name="Open Anastasia")
+    eventually(lambda: loaded(link.locator(".montage img")))
+    box = link.locator("img").first.bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.mouse.down()
+    link.locator(".montage").evaluate("one => one.replaceChildren(document.createElement('i'))")
+    page.mouse.up()
+    expect(page.get_by_role("heading", level=1, name="Anastasia")).to_be_visible()
+
+
 def test_a_person_shows_faces_and_when_they_were_seen(full, visit):
     tab = visit(full)
     page = tab.open()
