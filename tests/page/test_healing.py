@@ -110,6 +110,21 @@ def test_a_view_first_opened_while_the_service_is_away_fills_in_by_itself(taught
             page.goto("about:blank")
 
 
+def test_a_request_that_is_never_answered_is_made_again(full, visit):
+    """A cut without a word: the list of people waited for ever, and the page looked well."""
+    tab = visit(full)
+    page = tab.open("health")
+    page.clock.install()
+    held = []
+    page.route("**/api/v1/people", lambda route: held.append(route), times=1)
+    tab.go("people")
+    eventually(lambda: page.evaluate("1") and held)
+    expect(page.locator(".person")).to_have_count(0)
+    page.clock.run_for(90_000)
+    expect(page.locator(".person").first).to_be_visible()
+    tab.complaints.clear()
+
+
 def test_a_person_opened_while_the_service_is_away_fills_in_by_itself(taught, tmp_path, visit):
     folder, port = tmp_path / "here" / "home", free_port()
     shutil.copytree(taught, folder)

@@ -18,6 +18,10 @@ export class Refused extends Error {
 /** The service did not answer. */
 export class Lost extends Error {}
 
+/** Milliseconds for the answer to a GET. A connection that is cut without a word (another network, a
+ * proxy) says neither yes nor no, and a view that waits for ever does not heal. */
+const PATIENCE = 60000;
+
 let signIn = async () => false;
 
 /** Set the function that requests the token from the user; it resolves to true if it was right. */
@@ -42,7 +46,10 @@ function lost(error, signal) {
 }
 
 async function ask(method, path, { body, signal, headers = {}, quiet = false } = {}, again = true) {
-  const options = { method, signal, headers: { ...headers } };
+  const late = new AbortController();
+  const timer = method === "GET" ? setTimeout(() => late.abort(new DOMException("", "TimeoutError")), PATIENCE) : 0;
+  const either = signal ? AbortSignal.any([signal, late.signal]) : late.signal;
+  const options = { method, signal: either, headers: { ...headers } };
   if (body !== undefined) {
     const isFile = body instanceof Blob;
     options.body = isFile ? body : JSON.stringify(body);
@@ -51,14 +58,19 @@ async function ask(method, path, { body, signal, headers = {}, quiet = false } =
   const failed = (error) => {
     throw lost(error, signal);
   };
-  const answer = await fetch(API + path, options).catch(failed);
-  if (answer.status === 401 && again && !quiet && (await signIn())) {
-    return ask(method, path, { body, signal, headers }, false);
+  try {
+    const answer = await fetch(API + path, options).catch(failed);
+    if (answer.status === 401) clearTimeout(timer); // a person may take longer
+    if (answer.status === 401 && again && !quiet && (await signIn())) {
+      return ask(method, path, { body, signal, headers }, false);
+    }
+    if (answer.status === 304) return undefined;
+    if (!answer.ok) throw new Refused(answer.status, await sentence(answer));
+    if (answer.status === 204) return null;
+    return await answer.json().catch(failed);
+  } finally {
+    clearTimeout(timer);
   }
-  if (answer.status === 304) return undefined;
-  if (!answer.ok) throw new Refused(answer.status, await sentence(answer));
-  if (answer.status === 204) return null;
-  return answer.json().catch(failed);
 }
 
 export const get = (path, options) => ask("GET", path, options);
