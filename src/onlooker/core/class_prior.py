@@ -14,14 +14,16 @@ who is nobody stays nobody.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from onlooker.core.checks import Floats, as_number
 from onlooker.core.errors import BadValue
-from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.core.records import Prediction
+
+if TYPE_CHECKING:  # scipy would be imported from deeper in the stack, which takes 30 ms longer
+    from onlooker.core.learner import OnlineHarmonicLearner
 
 GROWTH = 1.02
 """Masses are computed anew when so many times as many examples were learned: it takes a solution of
@@ -31,7 +33,7 @@ the whole graph, and one example more hardly changes them."""
 class ClassPrior:
     """Answers of a learner, if its names have known shares of the stream.
 
-    >>> from onlooker import HeatKernel
+    >>> from onlooker import HeatKernel, OnlineHarmonicLearner
     >>> learner = OnlineHarmonicLearner(HeatKernel(bandwidth=0.5, cutoff=1e-5))
     >>> learner.teach([0.0], "ana")
     >>> learner.teach([4.0], "ben")
@@ -54,7 +56,7 @@ class ClassPrior:
         self._examples = 0
         self._masses = np.zeros(0)
 
-    def answer(self, learner: OnlineHarmonicLearner, seen: Prediction) -> Prediction:
+    def answer(self, learner: "OnlineHarmonicLearner", seen: Prediction) -> Prediction:
         """The same prediction with scores that are weighed, and the name that is best by them."""
         names = learner.names
         scores = np.array([seen.scores.get(name, 0.0) for name in names])
@@ -62,7 +64,7 @@ class ClassPrior:
         label = seen.label if seen.label is None else names[int(weighed.argmax())]
         return replace(seen, label=label, scores=dict(zip(names, weighed.tolist(), strict=True)))
 
-    def masses(self, learner: OnlineHarmonicLearner) -> Floats:
+    def masses(self, learner: "OnlineHarmonicLearner") -> Floats:
         """The masses of the learner's names, as they were a few examples ago."""
         names, examples = learner.names, learner.examples
         few = self._examples <= examples <= GROWTH * self._examples
