@@ -84,3 +84,37 @@ def needed_beside(graph, near):
         if forest.needed(slot, graph.weights)
         and not forest.spares(np.array([slot]), inner, to_label=to_label)
     }
+
+
+@pytest.fixture
+def chain():
+    """A label, then a vertex that the next one needs: it is known that it is."""
+    graph = Graph(HeatKernel(1 / np.sqrt(2), np.exp(-1)), 2, np.float64, 14)
+    add_at(graph, 0.0, label=0)
+    holder, _ = add_at(graph, 0.8), add_at(graph, 1.6)
+    graph._prepare_forest()
+    assert graph.forest.needed(holder, graph.weights)
+    return graph, holder
+
+
+def add_at(graph, x, y=0.0, *, label=UNLABELED):
+    graph.reserve(graph.unlabeled_count + 1, 1)
+    query = graph.query(np.array([x, y]))
+    return graph.add(query, graph.neighbours(query), label=label)
+
+
+def test_who_is_needed_stays_known_while_vertices_come_elsewhere(chain):
+    """What is forgotten must be searched again: it changes no answer, but takes time."""
+    graph, holder = chain
+    beside = add_at(graph, 0.0, 0.7)
+    add_at(graph, 0.0, 1.3)
+    assert graph.forest.needed(beside, graph.weights)
+    assert graph.forest.known_needed[holder]
+
+
+def test_who_is_needed_by_a_second_one_too_stays_known_when_the_first_goes(chain):
+    graph, holder = chain
+    add_at(graph, 1.6, 0.1)
+    graph.drop(graph.slot_of(2))
+    assert graph.forest.built
+    assert graph.forest.known_needed[holder]

@@ -91,3 +91,27 @@ def test_what_was_learned_makes_the_same_walk_shorter(system, solved):
     np.testing.assert_allclose(system.solved(solved), system.z, atol=1e-9)
     assert steps_of(solved) < first
     assert steps_of(solved) <= 3
+
+
+def test_what_was_right_is_not_corrected(system, solved):
+    """Where M was exact, rounding errors are all that a correction could learn."""
+    before = solved._inverse.copy()
+    exact = Border(system.border.g, system.border.c, 0.0)
+    assert solved.solve(system.weights, system.v, system.rates, exact, 1e-10) is not None
+    solved.learn()
+    np.testing.assert_array_equal(solved._inverse, before)
+
+
+def test_what_was_learned_is_the_inverse_where_the_walk_went(system, solved):
+    b = system.border.g / system.border.c
+    solved.learn()
+    found = inverse_of(solved) @ b
+    np.testing.assert_allclose(found, system.z, atol=0.15 * np.abs(system.z).max())
+
+
+def test_changes_without_a_walk_are_followed_a_hundred_times_and_then_no_more(system, solved):
+    for _ in range(100):
+        solved.removed(3)
+    assert solved._inverse is not None
+    solved.removed(3)
+    assert solved._inverse is None
