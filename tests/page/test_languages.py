@@ -3,13 +3,14 @@
 import ast
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import get_args
 
 import pytest
 from playwright.sync_api import expect
 
-from helpers.browsing import AXE, VIEWS
+from helpers.browsing import AXE, VIEWS, running
 from helpers.photos import photo_file, photograph
 from helpers.pointers import ROOT
 from helpers.waiting import eventually
@@ -105,13 +106,14 @@ SPEAKING = (
     *("video/addresses.py", "video/decoding.py", "video/image_files.py", "video/live.py"),
     *("video/relay.py", "video/rtsp_relay.py", "vision/finder.py", "simulation/orl.py"),
     *("strangers/book.py", "strangers/cards.py", "strangers/strangers.py"),
-    *("strangers/correction.py", "home/people.py", "home/home.py"),
+    *("strangers/correction.py", "home/people.py", "home/home.py", "home/folder.py"),
 )
 """The modules whose sentences reach the page: refusals of routes, and problems of cameras."""
 TELLING = {"failed", "report", "_report"}
 """Functions that are told what went wrong, in words that the page shows."""
 NOT_SHOWN = {
     "of the command line, or of what starts the service": (
+        *("7 cannot be read, so nobody", "7 was saved with", "cannot open a home in"),
         *("a detector is", "an embedding needs landmarks", "a trusted proxy is written"),
         *("the guard was not passed", "two sources are called", "no source given"),
         *("person 7 is not in the ORL", "7 is not a 7 x 7 picture"),
@@ -145,6 +147,14 @@ SAID = (
     "its clock is +3.1 s off",
     "it was down for 3.1 s before it last opened",
     "no answer within 10 s",
+    "the database is damaged (some pages cannot be read) and was set aside as a.db; 9 rows of it "
+    "could be read and were taken over",
+    "skipped: cannot read snapshot 000000000009.snapshot: its SHA-256 is 1... instead of 5...",
+    "event 7 cannot be read (7); lost: events 7 to 9",
+    "event 7 contradicts those before it ('7'); lost: event 7",
+    "the vector of vertex 7 is damaged; it is lost",
+    "cards.json of an earlier version cannot be read (of another version, or damaged); it is in "
+    "the copy of the home",
     *(Alarm(kind, "ana", (7,), "ben").words for kind in get_args(AlarmKind)),
     *(
         f"a chosen face cannot be used, {Refusal(reason, 7, 9)}; leave it out"
@@ -237,6 +247,20 @@ def test_a_failing_camera_is_told_in_german(empty, visit):
     page.locator("#source").fill("rtsp://127.0.0.1:9/none")
     page.locator("#source").press("Enter")
     expect(page.locator(".tile-note")).to_contain_text("Verbindung abgelehnt")
+
+
+def test_damage_of_the_home_was_told_in_english(taught, visit, tmp_path):
+    """Of a real home, whose newest snapshot has one other byte."""
+    folder = Path(shutil.copytree(taught, tmp_path / "home"))
+    newest = max((folder / "snapshots").glob("*.snapshot"))
+    content = bytearray(newest.read_bytes())
+    content[-100] ^= 1
+    newest.write_bytes(content)
+    with running(folder) as service:
+        page = visit(service, locale="de-DE").open("health")
+        said = page.get_by_text(newest.name)
+        expect(said).to_contain_text("ein Zwischenstand ist beschädigt und wurde ausgelassen")
+        assert not ENGLISH.search(said.inner_text().replace(str(newest), ""))
 
 
 APART = """() => document.querySelector(".tools").getBoundingClientRect().left
