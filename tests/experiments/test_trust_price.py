@@ -13,6 +13,7 @@ from onlooker.experiments.trust_price import (
     CONFIRMED,
     EVERY,
     LOOSER,
+    PATIENT_LOOSER,
     RIVALS_AT,
     CardLearner,
     QuestionedLearner,
@@ -21,7 +22,8 @@ from onlooker.experiments.trust_price import (
 from onlooker.vision.finder import FaceFinder
 
 KERNEL, RADIUS = HeatKernel(0.19, 9.5e-6), 1.05
-POLICIES = ("best", "newest", "random", "early", "cards")
+POLICIES = ("best", "newest", "random", "early", "cards", "patient")
+BY_CARD = ("cards", "patient")
 
 
 def drifting(count, *, to=6.0):
@@ -32,7 +34,7 @@ def drifting(count, *, to=6.0):
 def watched(policy, most, faces, people):
     """The model after a stream, and the names that it gave."""
     learner = OnlineHarmonicLearner(KERNEL, trust_radius=RADIUS)
-    model = (CardLearner if policy == "cards" else QuestionedLearner)(learner, policy, most)
+    model = (CardLearner if policy in BY_CARD else QuestionedLearner)(learner, policy, most)
     model.teach([0.0], "ana")
     names = []
     for x, person in zip(faces, people, strict=True):
@@ -52,7 +54,7 @@ def test_confirmed_faces_carry_the_name_on_and_no_more_than_allowed(policy):
         assert model.refusals == 0
         labeled = sum(name is not None for name in model.learner.vertices().names)
         assert labeled == 1 + model.faces_taught
-        assert model.faces_taught == model.confirmations.total() or policy == "cards"
+        assert model.faces_taught == model.confirmations.total() or policy in BY_CARD
         right[most] = names.count("ana")
     assert right[0] < right[1] < right[3] < right[20]
     assert right[0] == 35, "up to 1.05 of 6.0"
@@ -98,6 +100,15 @@ def test_the_faces_of_a_card_that_are_somebody_else_are_not_taught():
     assert {place[x] for x in taught} == {"ana"}
 
 
+def test_who_is_patient_answers_seldom_and_teaches_more_by_each_answer():
+    faces = drifting(400, to=20.0)
+    taught = {}
+    for policy in BY_CARD:
+        model, _ = watched(policy, 20, faces, ["ana"] * len(faces))
+        taught[policy] = model.faces_taught / model.confirmations.total()
+    assert taught["patient"] > taught["cards"]
+
+
 def test_questions_keep_their_distance():
     learner = OnlineHarmonicLearner(KERNEL, trust_radius=RADIUS)
     model = QuestionedLearner(learner, "newest", 20)
@@ -117,9 +128,8 @@ def test_the_whole_experiment_on_shades(tmp_path, monkeypatch):
     folder = write_shades(tmp_path, ("ana", "ben"), 37)
     with running_on(one_by_one):
         section, rows = trust_price(Setup(data=folder, seeds=1, finder=shade_finder()))
-    assert len(rows) == 1 + len(CONFIRMED) + 3 * len(RIVALS_AT) + 2 * len(LOOSER) + (
-        len(CONFIRMED) - 1
-    )
+    rivals = (3 + len(PATIENT_LOOSER)) * len(RIVALS_AT)
+    assert len(rows) == 1 + len(CONFIRMED) + rivals + 2 * len(LOOSER) + (len(CONFIRMED) - 1)
     recall = {
         (row.trust_radius, row.policy, row.confirmed): row.mean_recall
         for row in rows

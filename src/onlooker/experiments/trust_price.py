@@ -7,8 +7,9 @@ each person so many faces are confirmed at most. `best` asks what `OnlineHarmoni
 returns; its rivals take the newest candidate (`newest`) or any (`random`), or do not wait until a
 face is withheld: `early` takes the newest that is, or that has a name but is nearly as far from its
 labels. `cards` asks as the page of a home does, about a stranger's card, and a yes teaches the
-faces of the card, up to four that differ. The same is done with looser cutoffs, where without the
-radius strangers are named.
+faces of the card, up to four that differ. `patient` answers about a card only when it has one
+face, and one more for every two answers about that person: the first answers are quick, the later
+ones teach more. The same is done with looser cutoffs, where without the radius strangers are named.
 """
 
 from collections import Counter
@@ -37,7 +38,7 @@ from onlooker.strangers.strangers import Strangers
 from onlooker.vision.scales import FACE_QUANTIZER, TRUST_RADII
 from onlooker.vision.types import Vector
 
-Policy = Literal["best", "newest", "random", "early", "cards"]
+Policy = Literal["best", "newest", "random", "early", "cards", "patient"]
 CONFIRMED = (0, 1, 2, 5, 10, 20)
 """Faces of a person that are confirmed, at most."""
 RIVALS_AT = (5, 10)
@@ -51,6 +52,8 @@ POOL = 100
 LOOSER = (5, 10, 50)
 """How many times smaller cutoffs are tried, with LOOSER_AT confirmed faces."""
 LOOSER_AT = 10
+PATIENT_LOOSER = (1, 2, 5)
+"""How many times smaller cutoffs are tried by who is patient, with RIVALS_AT answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +219,9 @@ class CardLearner(QuestionedLearner):
         cards = [
             card
             for card in self._strangers.questions()
-            if card.candidate is not None and self._may_confirm(card.candidate)
+            if card.candidate is not None
+            and self._may_confirm(card.candidate)
+            and self._is_ready(card.candidate, card.count)
         ]
         if not cards:
             return False
@@ -233,6 +238,9 @@ class CardLearner(QuestionedLearner):
             self._teach(name, [face.vector for face in card.faces], yes=False)
             self._strangers.exclude(card.number, name)
         return True
+
+    def _is_ready(self, name: str, faces: int) -> bool:
+        return self.policy != "patient" or faces >= 1 + self.confirmations[name] / 2
 
 
 def _key(vector: Any) -> bytes:
@@ -251,6 +259,11 @@ def trust_price(setup: Setup) -> tuple[Section, list[PriceRow]]:
         rivals: tuple[Policy, ...] = ("newest", "random", "early")
         jobs += [PriceJob(trial, radius, most, rival) for rival in rivals for most in RIVALS_AT]
         jobs += [PriceJob(trial, radius, most, "cards") for most in CONFIRMED if most]
+        jobs += [
+            PriceJob(replace(trial, cutoff=trial.cutoff / factor), radius, most, "patient")
+            for factor in PATIENT_LOOSER
+            for most in RIVALS_AT
+        ]
         for factor in LOOSER:
             loose = replace(trial, cutoff=trial.cutoff / factor)
             jobs += [PriceJob(loose, None, 0), PriceJob(loose, radius, LOOSER_AT)]
@@ -260,7 +273,7 @@ def trust_price(setup: Setup) -> tuple[Section, list[PriceRow]]:
     at_fixed = [row for row in rows if row.cutoff == fixed]
     header, table = price_table(at_fixed)
     looser = DataTable(
-        f"Looser cutoffs, {LOOSER_AT} confirmed faces a person at most",
+        "Looser cutoffs",
         *price_table([row for row in rows if row.cutoff != fixed]),
         words=3,
     )
@@ -285,7 +298,7 @@ def price_of(job: PriceJob) -> list[PriceRow]:
     learner = OnlineHarmonicLearner(
         trial.kernel, max_vertices=trial.n_g, quantizer=FACE_QUANTIZER, trust_radius=job.radius
     )
-    kind = CardLearner if job.policy == "cards" else QuestionedLearner
+    kind = CardLearner if job.policy in ("cards", "patient") else QuestionedLearner
     model = kind(learner, job.policy, job.confirmed, trial.protocol.seed)
     given, _ = follow_steps(model, steps, model.note)
     return [
@@ -408,6 +421,7 @@ POLICY_STYLES: dict[Policy, tuple[str, str, str]] = {
     "random": ("black", "x", ""),
     "early": ("#009E73", "^", ""),
     "cards": ("#CC79A7", "v", "--"),
+    "patient": ("#E69F00", "o", ""),
 }
 """Colour, marker and dash."""
 
@@ -440,6 +454,6 @@ def price_figure(rows: Sequence[PriceRow]) -> Figure:
         panels[0].set_ylabel("recall, mean over people")
         panels[0].set_ylim(top=1.01)
         drawn, names = panels[0].get_legend_handles_labels()
-        figure.legend(drawn, names, loc="outside lower center", ncols=5, frameon=False)
+        figure.legend(drawn, names, loc="outside lower center", ncols=4, frameon=False)
         figure.draw_without_rendering()
     return figure
