@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from helpers.sites import LEARNER_CONFIG, example
-from helpers.waiting import DEADLINE
+from helpers.waiting import DEADLINE, eventually
 from onlooker.home.events import digest
 
 COUNT = 60
@@ -80,17 +80,25 @@ def main(folder):
         site: Sender("door", lambda site=site: RayTransport(site), give_up_after=4 * DEADLINE)
         for site in sites
     }
+    for sender in senders.values():
+        sender.wait_until_connected()
+    lost = {site: report.process for site, report in before.items() if report.node == lost_node}
     for number in range(1, COUNT + 1):
-        if number == COUNT // 2:
-            raylet = second.all_processes["raylet"][0].process
-            os.kill(raylet.pid, signal.SIGKILL)
-            raylet.wait()  # its workers take a raylet that nobody has waited for to be alive
-            for report in before.values():
-                if report.node == lost_node:
-                    wait_for_the_end_of(report.process)  # until then it may go on answering
+        if number == COUNT // 2:  # with an example on its way that is never answered
+            for process in lost.values():
+                os.kill(process, signal.SIGSTOP)
         for at, site in enumerate(sites):
             x, name = example(at, number)
             senders[site].put(x, name=name)
+        if number == COUNT // 2:
+            for site in lost:
+                eventually(lambda site=site: senders[site]._window._in_flight)
+            raylet = second.all_processes["raylet"][0].process
+            for process in (raylet.pid, *lost.values()):
+                os.kill(process, signal.SIGKILL)
+            raylet.wait()
+            for process in lost.values():
+                wait_for_the_end_of(process)
     sent = {site: sender.close(4 * DEADLINE) for site, sender in senders.items()}
     after = {site: result_of(find_site(site).call.remote("report"), DEADLINE) for site in sites}
     words = {
