@@ -78,6 +78,10 @@ BOMBS = {
         lambda path: bombs.film_of_many_frames(path.with_suffix(".mp4"), 60_000_000),
         lambda path: films(path.with_suffix(".mp4")),
     ),
+    "MP4 film, 8 million frames of one byte in its header": (
+        lambda path: bombs.film_of_many_frames(path.with_suffix(".mp4"), 8_000_000),
+        lambda path: films(path.with_suffix(".mp4")),
+    ),
     "H.264 film, grows to 4,096 x 4,096 (limit 1 million pixels)": (
         lambda path: bombs.film_that_grows(path.with_suffix(".h264"), 4096),
         lambda path: films(path.with_suffix(".h264"), max_pixels=1_000_000),

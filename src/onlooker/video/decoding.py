@@ -12,7 +12,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +24,7 @@ from av.container import InputContainer
 from onlooker.core.errors import NotFound
 from onlooker.simulation.scenarios import prepared, scenario
 from onlooker.video.addresses import Address, Kind, SourceError
+from onlooker.video.film_tables import claimed_frames
 from onlooker.video.image_files import MAX_PIXELS, MAX_SCANS, SCAN, PictureError, read_picture
 from onlooker.video.relay import BUFFER, Relay
 from onlooker.video.rtsp_relay import RtspRelay
@@ -222,14 +223,17 @@ def open_source(
     ):
         if not container.streams.video:
             raise SourceError(f"there are no pictures in {address.shown}, only other streams")
-        frames, size = container.streams.video[0].frames, container.size
-        if 0 < size < frames:
-            raise SourceError(
-                f"cannot open {address.shown}: it says that it has {frames:,} frames, in "
-                f"{size:,} bytes; it is damaged, make it again"
-            )
+        _refuse_frames_without_bytes(address, container.streams.video[0].frames, container.size)
         recorded = address.kind is Kind.VIDEO or bool(container.duration)
         yield OpenedSource(_decode(address, container, relay, max_pixels), recorded)
+
+
+def _refuse_frames_without_bytes(address: Address, frames: int, size: int) -> None:
+    if 0 < size < frames:
+        raise SourceError(
+            f"cannot open {address.shown}: it says that it has {frames:,} frames, in "
+            f"{size:,} bytes; it is damaged, make it again"
+        )
 
 
 @contextmanager
@@ -288,7 +292,10 @@ def _container(
         case Kind.CAMERA:
             target, form, options = _device(address)
         case Kind.VIDEO:
-            target = "file:" + os.path.abspath(address.target)
+            path = Path(address.target).absolute()
+            with suppress(OSError):  # FFmpeg says what is wrong with it
+                _refuse_frames_without_bytes(address, claimed_frames(path), path.stat().st_size)
+            target = f"file:{path}"
             options |= {"protocol_whitelist": "file"}
         case _:
             target = address.target if relay is None else relay.target
