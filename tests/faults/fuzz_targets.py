@@ -24,6 +24,7 @@ from PIL import Image
 
 from helpers.homes import png, small_learner, stream
 from helpers.killing import scratch
+from helpers.recordings import write_video
 from onlooker.alerts import mqtt
 from onlooker.cli import settings as cli_settings
 from onlooker.cluster.codec import decode_answer, decode_batch, encode_answer, encode_batch
@@ -38,7 +39,14 @@ from onlooker.home import transfer
 from onlooker.home.events import digest
 from onlooker.home.wal import WriteAheadLog
 from onlooker.video.addresses import SourceError, addresses_of
-from onlooker.video.image_files import PictureError, decode_picture, is_picture, read_picture
+from onlooker.video.decoding import open_source
+from onlooker.video.image_files import (
+    MAX_PIXELS,
+    PictureError,
+    decode_picture,
+    is_picture,
+    read_picture,
+)
 from onlooker.vision.models import ModelError, read_recipe
 
 MOST_PIXELS = 200_000
@@ -283,6 +291,23 @@ def export_law(data):
     return found
 
 
+# ---- films
+
+
+@cache
+def films():
+    path = work_folder() / "example.mp4"
+    write_video(path, [80] * 5)
+    return [path.read_bytes()]
+
+
+def film_law(data):
+    """Whatever its tables say, a film is opened and its first frame read, or it is refused."""
+    (address,) = addresses_of([str(written("film.mp4", data))])
+    with open_source(address, timeout=LONG_ENOUGH, max_pixels=MAX_PIXELS) as opened:
+        return next(opened.raw_frames, None)
+
+
 # ---- tables and TOML
 
 
@@ -515,6 +540,8 @@ def log_law(data):
 
 
 HEAD_WORDS = (b"\xff\x01", b"\xff\xc0", b"\xff\xc2", b"IDAT", b"IHDR", b"VP8X", b"acTL", b"eXIf")
+LONG_ENOUGH = 10.0
+FILM_WORDS = b"moov", b"moof", b"trun", b"stsz", b"stts", b"\0\x7f\xff\xff", b"\0\0\0\1"
 KINDS = b'"<f8"', b'"<M8[D]"', b'"f8,f4"'
 URL_WORDS = b"[", b"]", b"@", b"%", b"%00", b"*", b"?", b"+", b":99999"
 CSV_WORDS = b'"', b",", b"\xc2\xb2", b"\0"
@@ -530,6 +557,7 @@ IN_MEMORY = {
 }
 EXPORT_ERRORS = transfer.ExportError, BadValue
 ON_FILES = {
+    "films": Target(films, film_law, (SourceError,), FILM_WORDS),
     "picture_files": Target(pictures, picture_file_law, (PictureError,), HEAD_WORDS),
     "snapshot_files": Target(snapshots, snapshot_file_law, (SnapshotError,), JSON_WORDS, signed),
     "exports": Target(exports, export_law, EXPORT_ERRORS, JSON_WORDS, archived),

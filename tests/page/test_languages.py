@@ -108,7 +108,7 @@ SPEAKING = (
     *("strangers/book.py", "strangers/cards.py", "strangers/strangers.py"),
     *("strangers/correction.py", "home/people.py", "home/home.py", "home/folder.py"),
 )
-"""The modules whose sentences reach the page: refusals of routes, and problems of cameras."""
+"""The modules whose sentences reach the page: refusals, problems of cameras, damage."""
 TELLING = {"failed", "report", "_report"}
 """Functions that are told what went wrong, in words that the page shows."""
 NOT_SHOWN = {

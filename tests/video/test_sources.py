@@ -249,3 +249,11 @@ def test_no_frame_ever_has_more_pixels_than_allowed(videos, tmp_path_factory, su
     except SourceError:
         return
     assert all(size <= 32 * 32 for size in sizes)
+
+
+def test_a_film_that_nothing_can_decode_ended_in_a_traceback(tmp_path):
+    path = write_video(tmp_path / "v.mp4", [80] * 3)
+    path.write_bytes(path.read_bytes().replace(b"avc1\0\0", b"xxxx\0\0"))
+    words = "nothing here can decode its pictures; convert it"
+    with pytest.raises(SourceError, match=words), frames_from(path) as stream:
+        list(stream)

