@@ -168,6 +168,8 @@ class Model:
         self.called, self.owned, self.before, self.first = {}, {}, {}, {}
         """By person: the name now, marks, names of before, the first name."""
         self.history, self.gone, self.kills, self.sighted = {0: {}}, [], 0, {}
+        self.moved = []
+        """What had another owner before: at which event, vector and picture, and whose it was."""
         self.open()
 
     def open(self):
@@ -185,10 +187,30 @@ class Model:
 
     def own(self, name, vector, picture=None):
         """Something was named so."""
-        values = [each for each in (vector, picture) if each is not None]
-        for marks in self.owned.values():  # "wrong", then named again: it is the new one's alone
-            marks[:] = [mark for mark in marks if not any(mark.is_of(each) for each in values)]
-        self.owned[self.person(name)] += map(Mark, values)
+        new = self.person(name)
+        for person in self.owned:  # "wrong", then named again: it is the new one's alone
+            if self.disown(person, vector, picture) and person != new:
+                self.moved.append((self.home.sequence, vector, picture, person))
+        self.owned[new] += [Mark(each) for each in (vector, picture) if each is not None]
+
+    def disown(self, person, *values):
+        """It is not theirs any more: whether it was."""
+        marks = self.owned[person]
+        left = [mark for mark in marks if not any(mark.is_of(each) for each in values)]
+        self.owned[person] = left
+        return len(left) < len(marks)
+
+    def give_back(self, to):
+        """What changed hands after that event is whose it was, unless the home says otherwise."""
+        vertices = self.home.vertices()
+        for sequence, vector, picture, person in self.moved[::-1]:  # at last the first after `to`
+            if sequence > to and person in self.owned:
+                names = [
+                    name
+                    for row, name in zip(vertices.vectors, vertices.names, strict=True)
+                    if name is not None and np.array_equal(row, vector)
+                ]
+                self.own(names[0] if names else self.called[person], vector, picture)
 
     def face(self, who):
         number = next(self._numbers)
@@ -267,6 +289,7 @@ class Model:
             if self.called[person] != name:
                 self.before.setdefault(person, set()).add(self.called[person])
                 self.called[person] = name
+        self.give_back(to)
 
     def crash(self, _, __):
         copy = self.place.with_name("killed")
@@ -379,6 +402,11 @@ def follow(sequence):
 @settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_no_byte_is_left_of_who_was_forgotten(sequence):
     follow([("teach", 0, NAMES[0]), ("teach", 1, NAMES[1]), *sequence])
+
+
+def test_a_face_that_an_undo_gave_back_is_not_searched_for_when_its_later_owner_is_forgotten():
+    first = [("meet", 1, NAMES[0]), ("meet", 0, NAMES[2]), ("wrong", 0, NAMES[0])]
+    follow([*first, ("meet", 0, NAMES[1]), ("undo", 2, NAMES[0]), ("forget", 0, NAMES[1])])
 
 
 def test_no_byte_is_left_of_who_was_forgotten_by_a_home_that_was_killed(tmp_path):
