@@ -98,6 +98,23 @@ def strict(seen, tmp_path):
         yield service
 
 
+def trusting_service(folder):
+    """Names are carried a little: some faces are learned, others are questions."""
+    return service_in(folder, trust_radius=0.11)
+
+
+@pytest.fixture
+def trusting(reel, tmp_path):
+    """A service that has learned faces of the one person whom it knows, and has a question."""
+    with running(tmp_path / "home", trusting_service) as service:
+        client = client_of(service.running, service.folder)
+        content = encoded(reel[0][0])
+        assert client.post(f"{API}/faces", params={"name": NAMED[0]}, content=content).is_success
+        for index, pixels in enumerate(reel[0]):
+            service.running.recognize(Frame("door", index, index / 12, pixels))
+        yield service
+
+
 @pytest.fixture(scope="module")
 def full(taught, reel, tmp_path_factory):
     """A service with known people and a camera, shared by tests that change nothing."""

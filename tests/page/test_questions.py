@@ -35,6 +35,26 @@ def test_the_best_question_is_first_and_yes_names_the_card(strict, visit):
     expect(question(page)).to_be_focused()  # the next one
 
 
+def test_a_yes_confirms_the_learned_faces_but_those_that_were_clicked(trusting, visit):
+    tab = visit(trusting)
+    page = tab.open("strangers")
+    card = question(page)
+    shown = tab.fetched("/questions")[0]
+    learned = card.get_by_role("group", name=f"Faces taken for {KNOWN}").get_by_role("button")
+    expect(learned).to_have_count(len(shown["learned"]))
+    assert len(shown["learned"]) >= 2
+    for one in learned.all():
+        expect(one).to_have_attribute("aria-pressed", "true")
+        expect(one.locator("img")).to_have_js_property("complete", True)
+    learned.first.click()
+    expect(learned.first).to_have_attribute("aria-pressed", "false")
+    before = tab.fetched("/people")[0]["labeled"]
+    card.get_by_role("button", name="Yes").click()
+    expect(page.locator(".toast")).to_contain_text(f"as {KNOWN}.")
+    taught = len(shown["faces"]) + len(shown["learned"]) - 1
+    assert tab.fetched("/people")[0]["labeled"] == before + taught
+
+
 def test_no_is_remembered_and_undone(strict, visit):
     tab = visit(strict)
     page = tab.open("strangers")

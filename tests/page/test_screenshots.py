@@ -93,6 +93,13 @@ def test_a_question(strict, visit, folder, size, theme):
     shoot(page, folder / f"question-{size}-{theme}.png")
 
 
+@pytest.mark.parametrize(("size", "theme"), LOOKS)
+def test_a_question_with_learned_faces(trusting, visit, folder, size, theme):
+    page = visit(trusting, **looks(size, theme)).open("strangers")
+    expect(page.locator(".card-learned")).to_be_visible()
+    shoot(page, folder / f"question-learned-{size}-{theme}.png")
+
+
 def looks(size, theme):
     """Options of a browser context."""
     width, height = SIZES[size]

@@ -72,17 +72,17 @@ def answers(book):
 
 def test_a_face_beyond_the_radius_is_a_question_about_its_candidate(book):
     number = meet(book, 1.3)
-    (card,) = book.questions()
+    ((card, _),) = book.questions()
     assert (card.number, card.candidate, card.candidates) == (number, "ana", {"ana": 1})
     assert meet(book, 40) != number
-    assert [card.candidate for card in book.questions()] == ["ana", None]
+    assert [card.candidate for card, _ in book.questions()] == ["ana", None]
 
 
 def test_the_best_question_comes_first(book):
     nobody = [meet(book, 40) for _ in range(5)]
     few, many = meet(book, 1.3), [meet(book, 21.3) for _ in range(3)]
     assert [card.number for card in book.cards()] == [nobody[0], many[0], few]
-    assert [card.number for card in book.questions()] == [many[0], few, nobody[0]]
+    assert [card.number for card, _ in book.questions()] == [many[0], few, nobody[0]]
 
 
 def test_a_question_whose_answer_settles_more_comes_before_one_that_was_seen_more(book):
@@ -93,7 +93,41 @@ def test_a_question_whose_answer_settles_more_comes_before_one_that_was_seen_mor
     less = meet(book, [20.9, 0.95])
     assert [card.number for card in book.cards()] == [more, less]
     assert book.strangers.card(less).candidate in ("ben", "cem")
-    assert [card.number for card in book.questions()] == [less, more]
+    assert [card.number for card, _ in book.questions()] == [less, more]
+
+
+def learn(book, x, picture=True):
+    """A face that is learned, and its vertex."""
+    answer = book.home.observe(
+        at(x), camera="door", frame=0, picture=png(int(abs(np.sum(x)) * 10)) if picture else None
+    )
+    return answer.vertex
+
+
+def test_a_question_shows_the_learned_faces_from_which_the_radius_leads_on_farthest(book):
+    learn(book, 0.45), learn(book, [0, 0.97], picture=False)
+    here, there = learn(book, [0, 0.95]), learn(book, [0.6, -0.6])
+    learn(book, [0.05, 0.9])  # like one that is shown
+    meet(book, 1.3)
+    ((card, learned),) = book.questions()
+    assert card.candidate == "ana"
+    assert learned == (here, there)
+    meet(book, 40)
+    assert [found for _, found in book.questions()] == [learned, ()]
+
+
+def test_a_yes_confirms_the_learned_faces_and_undo_takes_that_back(book):
+    here = learn(book, [0, 0.95])
+    number, before = meet(book, 1.3), book.home.sequence
+    assert book.home.predict(at([0, 1.9])).label is None
+    assert book.name(number, "ana", learned=[here, 999]) == 2  # the other was merged since
+    known = book.home.vertices(vectors=False)
+    assert known.names[known.ids.tolist().index(here)] == "ana"
+    assert book.home.predict(at([0, 1.9])).label == "ana"
+    undo(book, before)
+    assert book.home.predict(at([0, 1.9])).label is None
+    ((card, learned),) = book.questions()
+    assert (card.number, learned) == (number, (here,))
 
 
 recents = st.lists(st.sampled_from(["ana", "ben", "cem", None]), max_size=RECENT)
@@ -161,7 +195,7 @@ def test_no_is_not_asked_again_for_that_name(home, book):
     assert home.predict(at(1.3)).candidate is None
     meet(book, 1.32)
     book.observe(at(1.3), camera="door", frame=0, candidate="ana")
-    (card,) = book.questions()
+    ((card, _),) = book.questions()
     assert (card.number, card.candidate, card.not_names) == (number, None, {"ana"})
     assert home.predict(at(0.3)).label == "ana"
     undo(book, before)
@@ -205,7 +239,7 @@ def test_who_is_not_to_be_asked_about_is_not(home, book):
     assert len(book.cards()) == 1  # it stays where everybody can name it
     assert [event.kind for event in home.events(before)] == ["answer"]
     undo(book, before)
-    assert [card.number for card in book.questions()] == [number]
+    assert [card.number for card, _ in book.questions()] == [number]
 
 
 def test_an_undo_of_what_was_done_later_does_not_ask_again(home, book):
@@ -343,9 +377,9 @@ def test_a_name_that_is_gone_is_not_asked_about(home, book):
     before = home.sequence
     home.teach(at(60), "cem")
     assert meet(book, 61.3) is not None
-    assert book.questions()[0].candidate == "cem"
+    assert book.questions()[0].card.candidate == "cem"
     undo(book, before)
-    assert [card.candidate for card in book.questions()] == [None]
+    assert [card.candidate for card, _ in book.questions()] == [None]
 
 
 def test_forgetting_leaves_no_question_about_the_name(home, book, tmp_path):
@@ -426,7 +460,7 @@ def test_a_home_of_the_version_before_has_the_same_cards_and_nothing_to_say_of_t
         assert answers(book) == expected
         home.teach(at(40), "ana")
         assert book.observe(at(1.3), camera="door", frame=1, candidate="ana") == 1
-        assert book.questions()[0].candidate == "ana"
+        assert book.questions()[0].card.candidate == "ana"
         assert (folder / f"before-version-{VERSION}" / "onlooker.db").exists()
 
 

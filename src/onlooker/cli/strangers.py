@@ -1,7 +1,9 @@
 """`onlooker strangers`: the people who were seen and have no name, one card each."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
@@ -20,6 +22,15 @@ CardArgument = Annotated[
 HiddenOption = Annotated[bool, typer.Option("--hidden", help="Also list ignored strangers.")]
 LimitOption = Annotated[
     int, typer.Option("--limit", min=1, metavar="N", help="At most this many questions.")
+]
+LearnedOption = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--learned",
+        metavar="FACE",
+        help="A face that `ask` listed as learned and that is right: it becomes a labeled one. May "
+        "be given several times.",
+    ),
 ]
 PicturesOption = Annotated[
     Path | None,
@@ -54,24 +65,30 @@ def ask_about_strangers(
 ) -> None:
     """Print the best question: is this stranger the candidate, or, without one, who is it?
 
-    To answer: `strangers name CARD NAME`, `strangers not CARD NAME`, or `strangers skip CARD`.
+    To answer: `strangers name CARD NAME`, `strangers not CARD NAME`, or `strangers skip CARD`. Of
+    a candidate `learned` lists faces that have the name without a label: look at their pictures,
+    and give those that are right to `strangers name` as --learned.
 
     Example: onlooker strangers ask --pictures faces/ --home home/
     """
     with open_with_strangers(home) as book:
-        for card in book.questions()[:limit]:
+        for card, learned in book.questions(limit):
             about = "who is this?" if card.candidate is None else f"is this {card.candidate}?"
-            _print_card(card, pictures, question=about)
+            shown = learned if pictures is not None else ()
+            faces = {f"learned-{each}": book.home.album.picture(each) for each in shown}
+            _print_card(card, pictures, faces, question=about, learned=learned)
 
 
 @strangers.command("name")
-def name_stranger(card: CardArgument, name: NameArgument, home: HomeOption = None) -> None:
+def name_stranger(
+    card: CardArgument, name: NameArgument, learned: LearnedOption = None, home: HomeOption = None
+) -> None:
     """Name a stranger: the best faces are taught, and the card is deleted.
 
-    Example: onlooker strangers name 3 ana --home home/
+    Example: onlooker strangers name 3 ana --learned 12 --learned 15 --home home/
     """
     with open_with_strangers(home) as book:
-        print_row(card=card, name=name, taught=book.name(card, name))
+        print_row(card=card, name=name, taught=book.name(card, name, learned=learned or ()))
 
 
 @strangers.command("not")
@@ -117,8 +134,17 @@ def show_stranger(card: CardArgument, home: HomeOption = None) -> None:
         print_row(card=card, hidden=False, ask=True)
 
 
-def _print_card(card: Card, pictures: Path | None, **more: str) -> None:
-    files = [] if pictures is None else _write_faces(card, pictures)
+def _print_card(
+    card: Card,
+    pictures: Path | None,
+    others: Mapping[str, bytes | None] = MappingProxyType({}),
+    **more: object,
+) -> None:
+    own = {
+        f"stranger-{card.number}-{number}": face.picture
+        for number, face in enumerate(card.faces, start=1)
+    }
+    files = [] if pictures is None else _write_pictures({**own, **others}, pictures)
     print_row(
         **more,
         card=card.number,
@@ -135,15 +161,15 @@ def _print_card(card: Card, pictures: Path | None, **more: str) -> None:
     )
 
 
-def _write_faces(card: Card, folder: Path) -> list[Path]:
-    """Write the faces of a card as files that only the owner can read."""
+def _write_pictures(named: Mapping[str, bytes | None], folder: Path) -> list[Path]:
+    """Write pictures, those there are, as files that only the owner can read."""
     files = []
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for number, face in enumerate(card.faces, start=1):
-            if face.picture is not None:
-                file = folder / f"stranger-{card.number}-{number}.png"
-                file.write_bytes(face.picture)
+        for name, picture in named.items():
+            if picture is not None:
+                file = folder / f"{name}.png"
+                file.write_bytes(picture)
                 files.append(file)
     except OSError as error:
         raise BadValue(f"cannot write into {folder}: {error.strerror or error}") from error

@@ -6,10 +6,11 @@ the walk says, and answers truly: yes teaches the name, no teaches "not NAME". O
 each person so many faces are confirmed at most. `best` asks what `OnlineHarmonicLearner.question`
 returns; its rivals take the newest candidate (`newest`) or any (`random`), or do not wait until a
 face is withheld: `early` takes the newest that is, or that has a name but is nearly as far from its
-labels. `cards` asks as the page of a home does, about a stranger's card, and a yes teaches the
-faces of the card, up to four that differ. `patient` answers about a card only when it has one
-face, and one more for every two answers about that person: the first answers are quick, the later
-ones teach more. The same is done with looser cutoffs, where without the radius strangers are named.
+labels. `cards` asks as the page of a home does, about a stranger's card: a yes teaches the faces of
+the card, up to four that differ, and the learned faces that are shown with it
+(`onlooker.strangers.confirming`); whoever answers leaves out those that are somebody else. It has
+the cutoff of a new home with a trust radius. The same is done with looser cutoffs, where without
+the radius strangers are named.
 """
 
 from collections import Counter
@@ -34,11 +35,12 @@ from onlooker.experiments.parallel import spread
 from onlooker.experiments.report.html import share
 from onlooker.experiments.report.plots import GREY, STYLE
 from onlooker.experiments.report.section import DataTable, Section
+from onlooker.strangers.confirming import faces_to_confirm
 from onlooker.strangers.strangers import Strangers
-from onlooker.vision.scales import FACE_QUANTIZER, TRUST_RADII
+from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, TRUST_RADII, new_scale
 from onlooker.vision.types import Vector
 
-Policy = Literal["best", "newest", "random", "early", "cards", "patient"]
+Policy = Literal["best", "newest", "random", "early", "cards"]
 CONFIRMED = (0, 1, 2, 5, 10, 20)
 """Faces of a person that are confirmed, at most."""
 RIVALS_AT = (5, 10)
@@ -52,8 +54,6 @@ POOL = 100
 LOOSER = (5, 10, 50)
 """How many times smaller cutoffs are tried, with LOOSER_AT confirmed faces."""
 LOOSER_AT = 10
-PATIENT_LOOSER = (1, 2, 5)
-"""How many times smaller cutoffs are tried by who is patient, with RIVALS_AT answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class PriceRow:
     confirmations: int
     """Questions that were answered with yes, over all people and cameras."""
     faces_taught: int
-    """By these answers: one by each, but of a card up to four."""
+    """By these answers: one by each, but by one about a card up to ten."""
     refusals: int
     """Questions that were answered with no."""
 
@@ -205,8 +205,8 @@ class CardLearner(QuestionedLearner):
 
     def _store(self, prediction: Prediction, truth: str | None) -> None:
         self._frame += 1
+        self._people[_key(self._newest)] = truth
         if prediction.label is None:
-            self._people[_key(self._newest)] = truth
             self._strangers.see(
                 self._newest,
                 time=float(self._frame),
@@ -219,9 +219,7 @@ class CardLearner(QuestionedLearner):
         cards = [
             card
             for card in self._strangers.questions()
-            if card.candidate is not None
-            and self._may_confirm(card.candidate)
-            and self._is_ready(card.candidate, card.count)
+            if card.candidate is not None and self._may_confirm(card.candidate)
         ]
         if not cards:
             return False
@@ -230,17 +228,28 @@ class CardLearner(QuestionedLearner):
         )
         card = cards[best.row if best is not None and best.row is not None else 0]
         name = card.candidate or ""
-        own = [face.vector for face in card.faces if self._people.get(_key(face.vector)) == name]
-        if own:  # a person leaves out the faces of a card that are somebody else's
-            self._teach(name, own, yes=True)
+        faces = [face.vector for face in card.faces]
+        own = self._shown_of(name, faces)
+        if own:  # a person leaves out the faces that are somebody else's
+            self._teach(name, [*own, *self._shown_of(name, self._learned(name, faces))], yes=True)
             self._strangers.remove(card.number)
         else:
-            self._teach(name, [face.vector for face in card.faces], yes=False)
+            self._teach(name, faces, yes=False)
             self._strangers.exclude(card.number, name)
         return True
 
-    def _is_ready(self, name: str, faces: int) -> bool:
-        return self.policy != "patient" or faces >= 1 + self.confirmations[name] / 2
+    def _shown_of(self, name: str, faces: Sequence[Vector]) -> list[Vector]:
+        """Those of the faces shown that are this person's."""
+        return [face for face in faces if self._people.get(_key(face)) == name]
+
+    def _learned(self, name: str, faces: Sequence[Vector]) -> list[Vector]:
+        """The learned faces that are shown with a question."""
+        learner, radius = self.learner, self.learner.trust_radius
+        if radius is None:
+            return []
+        known, owners = learner.vertices(), learner.owners()
+        chosen = faces_to_confirm(name, faces, known, owners, learner.kernel, radius)
+        return [learner.vector(vertex) for vertex in chosen]
 
 
 def _key(vector: Any) -> bytes:
@@ -252,35 +261,32 @@ def trust_price(setup: Setup) -> tuple[Section, list[PriceRow]]:
     radius = TRUST_RADII[setup.finder.kind]
     if radius is None:
         raise BadValue(f"no trust radius is known for {setup.finder.kind}; see `calibrate`")
-    jobs = []
-    for trial in setup.trials(methods=("online",), cutoffs=(setup.fixed_cutoff,)):
+    jobs, fixed = [], setup.fixed_cutoff
+    own = DEFAULT_SCALES[setup.finder.kind].cutoff
+    trusted = new_scale(setup.finder.kind, radius).cutoff if fixed == own else fixed
+    rivals: tuple[Policy, ...] = ("newest", "random", "early")
+    for trial in setup.trials(methods=("online",), cutoffs=(fixed,)):
         jobs.append(PriceJob(trial, None, 0))
         jobs += [PriceJob(trial, radius, most) for most in CONFIRMED]
-        rivals: tuple[Policy, ...] = ("newest", "random", "early")
         jobs += [PriceJob(trial, radius, most, rival) for rival in rivals for most in RIVALS_AT]
-        jobs += [PriceJob(trial, radius, most, "cards") for most in CONFIRMED if most]
-        jobs += [
-            PriceJob(replace(trial, cutoff=trial.cutoff / factor), radius, most, "patient")
-            for factor in PATIENT_LOOSER
-            for most in RIVALS_AT
-        ]
+        home = replace(trial, cutoff=trusted)
+        jobs += [PriceJob(home, radius, most, "cards") for most in CONFIRMED]
         for factor in LOOSER:
             loose = replace(trial, cutoff=trial.cutoff / factor)
             jobs += [PriceJob(loose, None, 0), PriceJob(loose, radius, LOOSER_AT)]
     found = spread(price_of, jobs, what="trust radius", cost=lambda job: -job.trial.cutoff)
     rows = [row for some in found for row in some]
-    fixed = setup.fixed_cutoff
-    at_fixed = [row for row in rows if row.cutoff == fixed]
-    header, table = price_table(at_fixed)
+    compared = [row for row in rows if row.cutoff == fixed or row.policy == "cards"]
     looser = DataTable(
         "Looser cutoffs",
-        *price_table([row for row in rows if row.cutoff != fixed]),
+        *price_table([row for row in rows if row.cutoff != fixed and row.policy != "cards"]),
         words=3,
     )
     paper = "Nothing: it has no bound on how far a name is carried."
     section = Section(
-        "trust-price", "What the trust radius costs", paper, finding(rows, fixed), header, table,
-        (price_figure(at_fixed),), words=3, caption=f"At the cutoff that a user has: {fixed:g}",
+        "trust-price", "What the trust radius costs", paper, finding(rows, fixed),
+        *price_table(compared), (price_figure(compared),), words=3,
+        caption=f"At the cutoff of a home: {trusted:g} with the radius (cards), {fixed:g} without",
         further=(looser,),
     )  # fmt: skip
     return section, rows
@@ -298,7 +304,7 @@ def price_of(job: PriceJob) -> list[PriceRow]:
     learner = OnlineHarmonicLearner(
         trial.kernel, max_vertices=trial.n_g, quantizer=FACE_QUANTIZER, trust_radius=job.radius
     )
-    kind = CardLearner if job.policy in ("cards", "patient") else QuestionedLearner
+    kind = CardLearner if job.policy == "cards" else QuestionedLearner
     model = kind(learner, job.policy, job.confirmed, trial.protocol.seed)
     given, _ = follow_steps(model, steps, model.note)
     return [
@@ -383,16 +389,19 @@ def finding(rows: Sequence[PriceRow], fixed: float) -> str:
     radius = next(row.trust_radius for row in rows if row.trust_radius is not None)
     said = [f"Trust radius {radius:g}, {rows[0].features}, mean over people."]
     for (name, camera), some in _scenes(rows).items():
-        own = [row for row in some if row.cutoff == fixed]
+        own = [row for row in some if row.cutoff == fixed or row.policy == "cards"]
         without = _mean_of([row for row in own if row.trust_radius is None], "mean_recall")
         if without is None:
             continue
-        curve = [
-            f"{most}: {_mean(_confirmed(own, most), 'mean_recall')}"
-            for most in dict.fromkeys(row.confirmed for row in own)
-        ]
+        faces, cards = (
+            ", ".join(
+                f"{most}: {_mean(_confirmed(own, most, policy), 'mean_recall')}"
+                for most in dict.fromkeys(row.confirmed for row in own if row.policy == policy)
+            )
+            for policy in ("best", "cards")
+        )
         named = sum(row.strangers_named for row in own if row.trust_radius is not None)
-        loose = [row for row in some if row.cutoff != fixed]
+        loose = [row for row in some if row not in own]
         beyond = {
             guarded: sum(
                 row.strangers_named for row in loose if (row.trust_radius is not None) == guarded
@@ -400,14 +409,14 @@ def finding(rows: Sequence[PriceRow], fixed: float) -> str:
             for guarded in (True, False)
         }
         said.append(
-            f"{name} {camera}: {without:.3f} without the radius; with it, by faces confirmed, "
-            f"{', '.join(curve)}; strangers named {named}. At looser cutoffs {beyond[True]} "
-            f"strangers named, {beyond[False]} without the radius."
+            f"{name} {camera}: {without:.3f} without the radius; with it, by answers about cards, "
+            f"{cards}; by single faces confirmed, {faces}; strangers named {named}. At looser "
+            f"cutoffs {beyond[True]} strangers named, {beyond[False]} without the radius."
         )
     return " ".join(said)
 
 
-def _confirmed(rows: Sequence[PriceRow], most: int, policy: Policy = "best") -> list[PriceRow]:
+def _confirmed(rows: Sequence[PriceRow], most: int, policy: str) -> list[PriceRow]:
     return [
         row
         for row in rows
@@ -421,7 +430,6 @@ POLICY_STYLES: dict[Policy, tuple[str, str, str]] = {
     "random": ("black", "x", ""),
     "early": ("#009E73", "^", ""),
     "cards": ("#CC79A7", "v", "--"),
-    "patient": ("#E69F00", "o", ""),
 }
 """Colour, marker and dash."""
 
@@ -450,7 +458,7 @@ def price_figure(rows: Sequence[PriceRow]) -> Figure:
                     )  # fmt: skip
             axes.set_xticks(range(len(counts)), list(map(str, counts)))
             axes.set_title(f"{name}, {camera}")
-            axes.set_xlabel("faces confirmed a person, at most")
+            axes.set_xlabel("answers about a person, at most")
         panels[0].set_ylabel("recall, mean over people")
         panels[0].set_ylim(top=1.01)
         drawn, names = panels[0].get_legend_handles_labels()

@@ -42,6 +42,7 @@ from onlooker.strangers.cards import (
     StrangersRecord,
     most_different,
 )
+from onlooker.strangers.confirming import faces_to_confirm
 from onlooker.strangers.correction import Correction, group_of, wrong
 from onlooker.strangers.groups import LIKELY_REACH, Place
 from onlooker.strangers.strangers import Strangers
@@ -68,6 +69,14 @@ class SamePerson(NamedTuple):
     other_face: str | None
     vertex: int | None
     """The two faces: the keys of those of cards, the labeled face of a person."""
+
+
+class CardQuestion(NamedTuple):
+    """A card to ask a person about: is it the candidate, or, without one, who is it?"""
+
+    card: Card
+    learned: tuple[int, ...]
+    """Vertices that carry the candidate's name: to be shown, and confirmed with a yes."""
 
 
 NOTHING_TO_ASK = QuestionColumns(0, (), frozenset(), ask=True)
@@ -177,44 +186,75 @@ class StrangerBook:
         """One card per stranger, most seen first; the hidden ones if wanted."""
         return self.strangers.cards(hidden=hidden)
 
-    def questions(self) -> list[Card]:
+    def questions(self, limit: int = 100) -> list[CardQuestion]:
         """The cards to ask a person about, the best question first.
 
         First "is this the candidate?": the one whose answer would settle most (see
         `OnlineHarmonicLearner.question`), then the most seen; then "who is this?".
         """
-        return self.questions_later()()
+        return self.questions_later(limit)()
 
-    def questions_later(self) -> Callable[[], list[Card]]:
-        """The same for another thread, so that cameras do not wait for the solving."""
-        cards = self.strangers.questions()
+    def questions_later(
+        self, limit: int, owners: Mapping[int, str | None] | None = None
+    ) -> Callable[[], list[CardQuestion]]:
+        """The same for another thread, so that cameras do not wait for the solving.
+
+        owners: the name that each vertex carries, where it is known already.
+        """
+        cards, learner = self.strangers.questions(), self.home.learner
         candidates = [card for card in cards if card.candidate is not None]
-        if len(candidates) < 2:
-            return lambda: cards
+        radius = learner.trust_radius
+        if not candidates or radius is None:
+            return lambda: [CardQuestion(card, ()) for card in cards[:limit]]
         vectors = [card.faces[0].vector for card in candidates]
-        find = self.home.learner.question_later(vectors, [card.count for card in candidates])
+        find = learner.question_later(vectors, [card.count for card in candidates])
+        known, kernel = learner.vertices(), learner.kernel
+        carried = learner.owners() if owners is None else owners
+        pictures = set(self.home.album.vertices())
 
-        def found() -> list[Card]:
-            best = find()
+        def found() -> list[CardQuestion]:
+            best = find() if len(candidates) > 1 else None
             if best is not None and best.row is not None:
                 cards.insert(0, cards.pop(best.row))
-            return cards
+            questions = list[CardQuestion]()
+            for card in cards[:limit]:
+                learned: tuple[int, ...] = ()
+                if card.candidate is not None:
+                    faces = [face.vector for face in card.faces]
+                    learned = faces_to_confirm(
+                        card.candidate, faces, known, carried, kernel, radius, pictures
+                    )
+                questions.append(CardQuestion(card, learned))
+            return questions
 
         return found
 
-    def name(self, number: int, name: str, keys: Iterable[str] | None = None) -> int:
+    def name(
+        self,
+        number: int,
+        name: str,
+        keys: Iterable[str] | None = None,
+        learned: Iterable[int] = (),
+    ) -> int:
         """Teach the home who that is and remove the card: how many faces were taught.
 
-        keys: of the faces to teach; the others go with the card. What was said against the name
-        before is taken back: the last word counts.
+        keys: of the faces to teach; the others go with the card. learned: vertices that are
+        confirmed to be the same person (see `questions`); those that are gone by now are left out.
+        What was said against the name before is taken back: the last word counts.
         """
-        return self._name([number], name, keys)
+        return self._name([number], name, keys, learned)
 
     def name_all(self, numbers: Iterable[int], name: str) -> int:
         """The same of several cards, which are one person, in one change."""
         return self._name(_different(numbers), name, None)
 
-    def _name(self, numbers: Sequence[int], name: str, keys: Iterable[str] | None) -> int:
+    def _name(
+        self,
+        numbers: Sequence[int],
+        name: str,
+        keys: Iterable[str] | None,
+        learned: Iterable[int] = (),
+    ) -> int:
         before, taught = self.home.sequence, 0
         removed = [self.strangers.removed_card(number) for number in numbers]
         with self._transaction():
@@ -225,6 +265,10 @@ class StrangerBook:
                     number, name, lambda x, who, png: self.home.teach(x, who, picture=png), keys
                 )
                 self.home.album.name_card(number, name)
+            for vertex in learned:
+                with suppress(NotFound):  # merged since the person saw it
+                    self.home.label(vertex, name)
+                    taught += 1
             self._undo_history.cards_removed(before, self._clock(), removed)
         self._checkpoint()
         return taught
@@ -313,9 +357,9 @@ class StrangerBook:
             known = self.strangers.removed_card(number)
             faces = [face.vector for face in known.card.faces]
             faces += [member.vector for member in known.members]
-            for vector in most_different(faces, EXCLUDED, self.strangers.kernel):
+            for row in most_different(faces, EXCLUDED, self.strangers.kernel):
                 with suppress(LabelConflict):  # it is labeled so
-                    count += self._say([vector], name)
+                    count += self._say([faces[row]], name)
             self.strangers.exclude(number, name)
         return count
 

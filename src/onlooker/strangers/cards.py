@@ -11,7 +11,7 @@ import numpy as np
 from onlooker.core.checks import Floats, Rows, is_number
 from onlooker.core.errors import BadValue, NotFound
 from onlooker.core.records import State
-from onlooker.core.similarity import HeatKernel, squared_distances, squared_distances_of_all
+from onlooker.core.similarity import HeatKernel, distances, squared_distances_of_all
 from onlooker.strangers.groups import Place
 
 FACES = 4
@@ -209,20 +209,33 @@ def _least_missed(rows: Sequence[int], gaps: Floats) -> int:
     return max(reversed(rows[1:]), key=gaps_without)
 
 
-def most_different(vectors: Sequence[Rows], count: int, kernel: HeatKernel) -> list[Rows]:
-    """The first, and then one after the other the farthest from those before; none twice.
+def most_different(
+    vectors: Sequence[Rows],
+    count: int,
+    kernel: HeatKernel,
+    *,
+    known: Sequence[Rows] = (),
+    least: float = 0.0,
+) -> list[int]:
+    """One row after the other, each the farthest from those before and from what is known.
+
+    Without anything known the first row is the first. None is as near as `least` to another.
 
     >>> rows = [np.array([x]) for x in (0.0, 0.1, 9.0, 5.0, 9.0)]
-    >>> [row.tolist() for row in most_different(rows, 3, HeatKernel(1.0, 1e-5))]
-    [[0.0], [9.0], [5.0]]
+    >>> most_different(rows, 3, HeatKernel(1.0, 1e-5))
+    [0, 2, 3]
+    >>> most_different(rows, 3, HeatKernel(1.0, 1e-5), known=[np.array([8.0])], least=1.0)
+    [0, 3]
     """
-    rows, selected = np.array(vectors, dtype=np.float64), list[Rows]()
-    gaps, farthest = np.full(len(rows), np.inf), 0
-    while len(selected) < min(count, len(rows)) and gaps[farthest] > 0:
-        selected.append(vectors[farthest])
-        to_it = squared_distances(kernel.distance, rows[farthest], rows)
-        gaps = np.minimum(gaps, to_it)
-        farthest = int(gaps.argmax())
+    if not len(vectors):
+        return []
+    rows, selected = np.array(vectors, dtype=np.float64), list[int]()
+    gaps = np.full(len(rows), np.inf)
+    for row in known:
+        gaps = np.minimum(gaps, distances(kernel.distance, row, rows))
+    while len(selected) < min(count, len(rows)) and gaps.max() > least:
+        selected.append(int(gaps.argmax()))
+        gaps = np.minimum(gaps, distances(kernel.distance, rows[selected[-1]], rows))
     return selected
 
 

@@ -49,6 +49,10 @@ the cliff. HOG: the same with `--features hog`, the cutoff of the rate of 0.001,
 the cliff; the margin would ask for 4.3e-5.
 """
 
+TRUSTED_SCALES: dict[FeatureKind, Scale] = {"sface": DEFAULT_SCALES["sface"].times(0.5)}
+"""What a new home with a trust radius has instead, where that was measured: the radius stops what
+the cutoff need not, so links may reach farther, and fewer faces are questions."""
+
 TRUST_RADII: dict[FeatureKind, float | None] = {
     "sface": 1.05,
     "hog": 3.43,
@@ -72,6 +76,16 @@ def trust_radius(setting: str | float, kind: FeatureKind) -> float | None:
     if isinstance(setting, str):
         return TRUST_RADII[kind] if setting == "auto" else None
     return setting
+
+
+def new_scale(kind: FeatureKind, radius: float | None) -> Scale:
+    """What a new home compares faces by, with that trust radius or without one.
+
+    >>> [new_scale("sface", radius).cutoff for radius in (None, 1.05)]
+    [9.5e-06, 4.75e-06]
+    """
+    default = DEFAULT_SCALES[kind]
+    return default if radius is None else TRUSTED_SCALES.get(kind, default)
 
 
 FACE_QUANTIZER: Quantizer = ClosestSafePair()

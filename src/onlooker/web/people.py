@@ -17,7 +17,7 @@ from onlooker.core.errors import BadValue, NotFound, OnlookerError
 from onlooker.home.home import FaceToTeach, Home
 from onlooker.home.people import VertexOwner, counts_of, merge, rename, vertex_owners
 from onlooker.home.retention import ForgetReceipt
-from onlooker.strangers.book import SamePerson, StrangerBook
+from onlooker.strangers.book import CardQuestion, SamePerson, StrangerBook
 from onlooker.strangers.cards import Card
 from onlooker.strangers.correction import group_of
 from onlooker.vision.types import MeasuredFace
@@ -311,11 +311,19 @@ class People:
         return self._open_book.strangers.card(number)
 
     def name_stranger(
-        self, home: Home, number: int, name: str, keys: Sequence[str] | None
+        self,
+        home: Home,
+        number: int,
+        name: str,
+        keys: Sequence[str] | None,
+        learned: Sequence[int] = (),
     ) -> NamedStranger:
-        """Name a stranger: the chosen faces are taught, or else all on the card."""
+        """Name a stranger: the chosen faces are taught, or else all on the card.
+
+        With them the learned faces that were confirmed.
+        """
         before = home.sequence
-        taught = self._open_book.name(number, name, keys)
+        taught = self._open_book.name(number, name, keys, learned)
         undo = self._undo_event(home, before)
         return NamedStranger(person=self.person(home, name), taught=taught, undo=undo)
 
@@ -342,9 +350,10 @@ class People:
         """Whom the cards may be the same person as."""
         return self._open_book.same_person()
 
-    def questions_later(self) -> Callable[[], list[Card]]:
+    def questions_later(self, home: Home, limit: int) -> Callable[[], list[CardQuestion]]:
         """What gives the strangers to ask about, the best question first, in any thread."""
-        return self._open_book.questions_later()
+        owners = {owner.vertex: owner.name for owner in self.vertex_owners(home)}
+        return self._open_book.questions_later(limit, owners)
 
     def exclude_stranger(self, home: Home, number: int, name: str) -> AnswerTaken:
         """Say that a stranger is not this person: the faces on the card are taught so."""

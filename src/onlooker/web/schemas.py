@@ -1,6 +1,6 @@
 """The JSON of the REST interface; /api/v1/openapi.json is generated from these classes."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -125,7 +125,8 @@ class StrangerRow(Schema):
 
     candidate: who it may be, the most frequent of `candidates`, which counts the latest faces; it
     is a question, not a name. not_names: who it is not, as people said. ask: whether it is asked
-    about.
+    about. learned: where it is a question about the candidate, faces that have the candidate's name
+    without a label, to be shown and confirmed with a yes.
     """
 
     card: int
@@ -138,9 +139,10 @@ class StrangerRow(Schema):
     candidates: dict[str, int]
     not_names: list[str]
     ask: bool
+    learned: list[int]
 
     @classmethod
-    def of(cls, card: Card) -> "StrangerRow":
+    def of(cls, card: Card, learned: Sequence[int] = ()) -> "StrangerRow":
         """From a card."""
         return cls(
             card=card.number,
@@ -153,13 +155,18 @@ class StrangerRow(Schema):
             candidates=card.candidates,
             not_names=sorted(card.not_names),
             ask=card.ask,
+            learned=list(learned),
         )
 
 
 class StrangerName(NewName):
-    """The name of a stranger; only the chosen faces are taught, or all on the card."""
+    """The name of a stranger; only the chosen faces are taught, or all on the card.
+
+    learned: the numbers of faces that have the name already, and are right.
+    """
 
     faces: Annotated[list[FaceKey], Field(min_length=1, max_length=16)] | None = None
+    learned: Annotated[list[Number], Field(max_length=16)] = []
 
 
 class NamedStranger(Schema):

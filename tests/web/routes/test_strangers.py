@@ -83,6 +83,31 @@ def test_yes_names_the_card_and_no_does_not_ask_again(client, service):
     assert questions(client) == [again]
 
 
+def test_a_yes_confirms_the_learned_faces_that_were_shown_with_the_question(tmp_path):
+    with service_in(tmp_path / "other", trust_radius=0.05) as service:
+        client = client_of(service, tmp_path / "other")
+        teach(client, 1, "ana", [0])
+        index = 0
+        while not (asked := [row for row in questions(client) if row["learned"]]):
+            index += 1
+            assert index < 60, "nothing was learned beyond half of the radius"
+            show(service, 1, index, shift=index)
+        card = asked[0]
+        assert card["candidate"] == "ana"
+        before = client.get(f"{API}/people").json()[0]["labeled"]
+        named = answered(
+            client, f"strangers/{card['card']}/name", name="ana", learned=card["learned"]
+        )
+        assert named["taught"] == len(card["faces"]) + len(card["learned"])
+        assert named["person"]["labeled"] == before + named["taught"]
+        answered(client, "undo", to=named["undo"])
+        assert client.get(f"{API}/people").json()[0]["labeled"] == before
+        wrong = client.post(
+            f"{API}/strangers/{card['card']}/name", json={"name": "ana", "learned": ["x"]}
+        )
+        assert wrong.status_code == 422
+
+
 def test_not_to_be_asked_about_is_taken_back_by_undo_or_by_hand(client, service):
     show(service, 1, 0)
     (card,) = questions(client)

@@ -42,12 +42,13 @@ def stranger_routes(service: Service) -> APIRouter:
     async def questions(limit: Limit = 100) -> list[StrangerRow]:
         """The strangers to ask about, the best question first; none if there is nothing to ask.
 
-        Where there is a candidate: is this the candidate? The most often seen first. Then, of the
-        others: who is this? To answer, name the stranger, say who it is not, or set `ask`.
+        Where there is a candidate: is this the candidate? The one whose answer would settle most,
+        then the most often seen. Then, of the others: who is this? To answer, name the stranger,
+        say who it is not, or set `ask`.
         """
-        found = await call(lambda home: people.questions_later())
-        cards = await run_in_threadpool(found)
-        return [StrangerRow.of(card) for card in cards[:limit]]
+        found = await call(lambda home: people.questions_later(home, limit))
+        asked = await run_in_threadpool(found)
+        return [StrangerRow.of(card, learned) for card, learned in asked]
 
     @routes.get(
         "/strangers/{card}/faces/{key}", response_class=Response, responses=png_or(404, 422)
@@ -59,8 +60,14 @@ def stranger_routes(service: Service) -> APIRouter:
 
     @routes.post("/strangers/{card}/name", responses=problems(404, 409, 422))
     async def name(card: CardPath, new: StrangerName) -> NamedStranger:
-        """Say who it is: the best faces, or the chosen ones, are taught; the card is deleted."""
-        return await call(lambda home: people.name_stranger(home, card, new.name, new.faces))
+        """Say who it is: the best faces, or the chosen ones, are taught; the card is deleted.
+
+        `learned`: faces of this person that Onlooker named itself and that are right; they become
+        labeled ones.
+        """
+        return await call(
+            lambda home: people.name_stranger(home, card, new.name, new.faces, new.learned)
+        )
 
     @routes.get("/strangers/same", responses=problems(422))
     async def same_person() -> list[SamePersonRow]:

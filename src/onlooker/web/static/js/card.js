@@ -17,6 +17,7 @@ export function stranger(card, { gone, answered = gone, level = 2 }) {
   const count = h("span", { class: "card-count" });
   const times = h("p", { class: "quiet small" });
   const question = h("div", { class: "card-question", hidden: true });
+  const learned = h("div", { class: "card-learned", hidden: true });
   const maybe = h("p", { class: "small" });
   const same = h("div", { class: "card-same", hidden: true });
   const choice = h("input", { type: "checkbox", "aria-label": S.strangers.choose(card.card), on: { change: () => emit("chosen") }, data: { choose: card.card } });
@@ -28,10 +29,11 @@ export function stranger(card, { gone, answered = gone, level = 2 }) {
     h("div", { class: "card-head" }, level === 2 && choice, h(`h${level}`, {}, S.strangers.card(card.card)), count, leave),
     question,
     faces,
+    learned,
     same,
     h("div", { class: "card-foot" }, h("div", { class: "card-words" }, maybe, chosen, times), naming.form),
   );
-  cards.set(element, { card, gone, answered, question, maybe, same, level, faces, chosen, count, times, naming, leave, expired: false, version: "" });
+  cards.set(element, { card, gone, answered, question, learned, maybe, same, level, faces, chosen, count, times, naming, leave, expired: false, version: "" });
   update(element, card);
   return element;
 }
@@ -48,7 +50,26 @@ export function update(element, card, asks = false) {
   const pressed = entry.faces.querySelector("[aria-pressed=true]");
   const pictures = card.faces.length > 0 && entry.faces.childElementCount !== card.faces.length;
   if (entry.version === "" || ((pictures || stale(entry)) && !busy && !pressed)) drawFaces(entry);
+  if (!asks || !busy) drawLearned(entry, asks && !card.hidden && card.candidate ? card.learned : []);
 }
+
+/** Faces that have the candidate's name without a label: shown, and confirmed with a yes unless they are clicked. */
+function drawLearned(entry, faces) {
+  const { learned, card } = entry;
+  const key = faces.join(" ");
+  learned.hidden = faces.length === 0;
+  if (learned.dataset.faces === key) return;
+  learned.dataset.faces = key;
+  const toggles = faces.map((vertex, number) => {
+    const toggle = button(face(pictureOf.vertex(vertex), ""), () => toggle.setAttribute("aria-pressed", String(toggle.getAttribute("aria-pressed") !== "true")), {
+      class: "face-toggle", "aria-pressed": "true", "aria-label": S.ask.learnedFace(number + 1, card.candidate), data: { vertex },
+    });
+    return toggle;
+  });
+  learned.replaceChildren(h("p", { class: "small" }, S.ask.learned(card.candidate)), h("div", { class: "card-faces", role: "group", "aria-label": S.ask.learnedFaces(card.candidate) }, toggles));
+}
+
+const confirmedOf = (entry) => [...entry.learned.querySelectorAll("[aria-pressed=true]")].map((one) => Number(one.dataset.vertex));
 
 /** Ask whether a card is the same person as another one, or as somebody known; null: do not. */
 export function suggestSame(element, found) {
@@ -100,7 +121,7 @@ function drawQuestion(element, asks) {
   const words = h(`h${entry.level + 1}`, {}, key ? S.ask.isThis(key) : S.ask.who);
   const skip = button(S.ask.skip, act(() => skipped(element)), { class: "plain small", data: { answer: "skip" } });
   const answers = key ? [
-    button(S.ask.yes, act(() => named(element, key, entry.answered)), { class: "primary", data: { answer: "yes" } }),
+    button(S.ask.yes, act(() => named(element, key, entry.answered, confirmedOf(entry))), { class: "primary", data: { answer: "yes" } }),
     button(S.ask.no, act(() => denied(element, key)), { data: { answer: "no" } }),
     button(S.ask.other, () => focusName(element), { data: { answer: "other" } }),
     skip,
@@ -173,10 +194,10 @@ function showChosen(entry) {
   setText(entry.chosen, entry.card.faces.length ? S.strangers.chosen(chosenOf(entry).length) : "");
 }
 
-async function named(element, name, then = null) {
+async function named(element, name, then = null, learned = []) {
   const entry = cards.get(element);
   const faces = chosenOf(entry);
-  const met = await unlessGone(element, post(`/strangers/${entry.card.card}/name`, faces.length ? { name, faces } : { name }));
+  const met = await unlessGone(element, post(`/strangers/${entry.card.card}/name`, { name, learned, ...(faces.length ? { faces } : {}) }));
   leave(element);
   then?.();
   changed(S.strangers.named(met.person.name, met.taught), met.undo);

@@ -412,6 +412,9 @@ export const texts = {
     maybe: (name) => `Vielleicht ${name}?`,
     yes: "Ja", no: "Nein", other: "Jemand anderes", skip: "Nicht mehr fragen",
     denied: (name) => `Nicht ${name}, und es wird nicht mehr gefragt.`,
+    learned: (name) => `Auch diese wurden für ${name} gehalten. „Ja“ bestätigt sie: wer es nicht ist, wird angeklickt und bleibt weg.`,
+    learnedFaces: (name) => `Gesichter, die für ${name} gehalten wurden`,
+    learnedFace: (n, name) => `Gesicht ${n}, für ${name} gehalten, bestätigen`,
     skipped: "Danach wird nicht mehr gefragt. Die Karte bleibt hier.",
   },
   photos: {

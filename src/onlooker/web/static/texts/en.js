@@ -253,6 +253,9 @@ export const texts = {
     maybe: (name) => `Maybe ${name}?`,
     yes: "Yes", no: "No", other: "Somebody else", skip: "Don’t ask again",
     denied: (name) => `Not ${name}, and not asked again.`,
+    learned: (name) => `These were taken for ${name}, too. “Yes” confirms them: click those that are somebody else, and they are left out.`,
+    learnedFaces: (name) => `Faces taken for ${name}`,
+    learnedFace: (n, name) => `Confirm face ${n} taken for ${name}`,
     skipped: "Not asked about again. The card stays here.",
   },
   photos: {
