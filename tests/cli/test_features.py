@@ -18,7 +18,7 @@ from onlooker.vision.finder import FaceFinder, face_distances
 from onlooker.vision.hog import HogFeatures
 from onlooker.vision.models import SFACE_INT8
 from onlooker.vision.pixels import PixelFeatures
-from onlooker.vision.scales import DEFAULT_SCALES, TRUST_RADII
+from onlooker.vision.scales import DEFAULT_SCALES, TRUST_RADII, TRUSTED_SCALES
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,23 @@ def test_a_new_home_uses_sface_and_its_kernel():
     found = finder(home="new")
     assert found == FaceFinder(kind="sface")
     learner = new_learner(load_settings({}), found)
-    assert (learner.kernel.bandwidth, learner.kernel.cutoff) == DEFAULT_SCALES["sface"]
+    assert (learner.kernel.bandwidth, learner.kernel.cutoff) == TRUSTED_SCALES["sface"]
+
+
+@pytest.mark.parametrize(
+    ("options", "cutoff"),
+    [
+        ({}, 9.5e-6 / 2),
+        ({"trust_radius": "0.9"}, 9.5e-6 / 2),
+        ({"trust_radius": "off"}, 9.5e-6),
+        ({"cutoff": 1e-6}, 1e-6),
+        ({"features": "pixels"}, 1e-8),
+        ({"features": "pixels", "trust_radius": "auto"}, 1e-8),
+    ],
+)
+def test_links_reach_farther_where_a_radius_guards_them_unless_a_cutoff_is_given(options, cutoff):
+    settings = load_settings({}, home="new", **options)
+    assert new_learner(settings, finder_from(settings)).kernel.cutoff == cutoff
 
 
 def test_a_new_home_merges_safe_pairs_and_an_existing_one_as_before(tmp_path):
@@ -57,7 +73,9 @@ def test_a_new_home_merges_safe_pairs_and_an_existing_one_as_before(tmp_path):
 @pytest.mark.parametrize(
     ("said", "kind", "radius"),
     [
-        (None, "sface", None),
+        (None, "sface", TRUST_RADII["sface"]),
+        (None, "hog", None),
+        (None, "pixels", None),
         ("off", "sface", None),
         ("auto", "sface", TRUST_RADII["sface"]),
         ("auto", "hog", TRUST_RADII["hog"]),

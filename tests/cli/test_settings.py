@@ -40,7 +40,7 @@ def test_the_example_of_the_settings_is_complete_and_right(tmp_path):
     assert len(lines) == len(ALL_SETTINGS)
     (tmp_path / "onlooker.toml").write_text("\n".join(lines))
     samples = {"people": "people", "state": "door.onlooker", "home": "home", "model": "sface"}
-    samples |= {"min_size": 16, **DEFAULT_SCALES["sface"]._asdict()}
+    samples |= {"min_size": 16, "trust_radius": "auto", **DEFAULT_SCALES["sface"]._asdict()}
     assert load_settings({}).values == {
         **load_settings({"ONLOOKER_SETTINGS": os.devnull}).values,
         **samples,

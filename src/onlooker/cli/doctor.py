@@ -20,7 +20,7 @@ from onlooker.cli.settings import Settings, example_file, load_settings, setting
 from onlooker.core.errors import OnlookerError, install_command
 from onlooker.home.reopen import is_home
 from onlooker.vision.models import SFACE_INT8, YUNET, cache_folder, find_model, installed
-from onlooker.vision.scales import DEFAULT_SCALES, TRUST_RADII
+from onlooker.vision.scales import new_scale, trust_radius
 
 PACKAGES = {
     "numpy": ("numpy", ""),
@@ -191,13 +191,15 @@ def _home_files(home: str | None) -> Iterator[Finding]:
 def _settings(chosen: Settings) -> Iterator[Finding]:
     path = settings_file(os.environ)
     yield Finding("settings file", str(path or "none; see onlooker doctor --example-settings"))
-    scale = DEFAULT_SCALES[chosen["features"]]._asdict()
+    kind = chosen["features"]
+    radius = trust_radius(chosen["trust_radius"], kind)
+    scale = new_scale(kind, radius)._asdict()
     for key, value in chosen.values.items():
         shown, origin = "none" if value is None else value, chosen.origins[key]
         if value is None and key in scale:
-            shown, origin = scale[key], f"default of {chosen['features']}"
-        if key == "trust_radius" and value == "auto":
-            shown = f"auto, {TRUST_RADII[chosen['features']] or 'off'} for {chosen['features']}"
+            shown, origin = scale[key], f"default of {kind}"
+        if key == "trust_radius" and value in (None, "auto"):
+            shown = f"{'off' if radius is None else radius} for {kind}"
         if key in PIXELS:
             shown = "as the features want" if value is None else f"{value} pixels"
         yield Finding(key, f"{shown} ({origin})")

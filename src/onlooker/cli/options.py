@@ -72,7 +72,7 @@ TrustRadiusOption = Annotated[
         "--trust-radius",
         metavar="auto|off|NUMBER",
         help="How far from a labeled face a new home carries a name; farther faces are questions. "
-        "[off]",
+        "[auto with sface, off with others]",
     ),
 ]
 OneEachOption = Annotated[

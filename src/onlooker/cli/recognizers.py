@@ -14,7 +14,7 @@ from onlooker.home.reopen import is_home, learner_like
 from onlooker.recognition.enrolment import Enrolment, EnrolmentFace, people_in
 from onlooker.vision.finder import FaceFinder, face_distances, kind_of
 from onlooker.vision.models import SFACE_INT8, ModelError
-from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, FeatureKind, trust_radius
+from onlooker.vision.scales import FACE_QUANTIZER, FeatureKind, new_scale, trust_radius
 
 PeopleFaces = Mapping[str, Sequence[EnrolmentFace]]
 """The faces to teach, by name."""
@@ -73,7 +73,8 @@ def _stored_learner(settings: Settings) -> OnlineHarmonicLearner | None:
 
 def new_learner(settings: Settings, finder: FaceFinder) -> OnlineHarmonicLearner:
     """A learner that knows nobody."""
-    scale = DEFAULT_SCALES[finder.kind]
+    radius = trust_radius(settings["trust_radius"], finder.kind)
+    scale = new_scale(finder.kind, radius)
     kernel = HeatKernel(
         settings["bandwidth"] or scale.bandwidth,
         settings["cutoff"] or scale.cutoff,
@@ -84,7 +85,7 @@ def new_learner(settings: Settings, finder: FaceFinder) -> OnlineHarmonicLearner
         max_vertices=settings["vertices"],
         quantizer=FACE_QUANTIZER,
         features=finder.features.tag,
-        trust_radius=trust_radius(settings["trust_radius"], finder.kind),
+        trust_radius=radius,
     )
 
 

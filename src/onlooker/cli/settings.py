@@ -26,6 +26,7 @@ SAMPLES = {
     "model": "sface",
     **DEFAULT_SCALES["sface"]._asdict(),
     "min_size": 16,
+    "trust_radius": "auto",
 }
 """Values that the example of a settings file shows where there is no default."""
 
@@ -130,9 +131,9 @@ ALL_SETTINGS = (
     ),
     Setting(
         "trust_radius",
-        "off",
+        None,
         "How far from a labeled face a name is carried: auto, off, or a distance; beyond it a face "
-        "is a question. An existing home keeps its own.",
+        "is a question. Auto with sface unless given, off with others; a home keeps its own.",
         ("auto", "off"),
         limits={"least": 0},
     ),

@@ -40,7 +40,13 @@ from onlooker.simulation.filming import Truth
 from onlooker.simulation.scenarios import scenario
 from onlooker.vision.detector import Detector, YuNet
 from onlooker.vision.finder import FaceFinder, FinderParts
-from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, FEATURE_KINDS, FeatureKind
+from onlooker.vision.scales import (
+    FACE_QUANTIZER,
+    FEATURE_KINDS,
+    FeatureKind,
+    new_scale,
+    trust_radius,
+)
 from onlooker.vision.types import FaceBox, Frame, Pixels, Refusal, Sighting, Vector
 
 VERTICES = 500
@@ -137,12 +143,14 @@ class Comparison:
     def __init__(self, kind: FeatureKind, detect: Detector) -> None:
         whole = FaceFinder(kind=kind)
         parts = FinderParts(detect, whole.features, whole.judge)
-        kernel = HeatKernel(*DEFAULT_SCALES[kind], whole.features.distance)
+        radius = trust_radius(None, kind)
+        kernel = HeatKernel(*new_scale(kind, radius), whole.features.distance)
         learner = OnlineHarmonicLearner(
             kernel,
             max_vertices=VERTICES,
             quantizer=FACE_QUANTIZER,
             features=whole.features.tag,
+            trust_radius=radius,
         )
         self.kind: FeatureKind = kind
         self.kernel = kernel

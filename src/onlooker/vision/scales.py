@@ -67,12 +67,19 @@ chosen by what it costs.
 """
 
 
-def trust_radius(setting: str | float, kind: FeatureKind) -> float | None:
-    """The radius that a setting asks for: off, auto, or a number.
+def trust_radius(setting: str | float | None, kind: FeatureKind) -> float | None:
+    """The radius that a setting asks for: off, auto, a number, or None for the default.
 
-    >>> [trust_radius(setting, "sface") for setting in ("off", "auto", 0.5)]
-    [None, 1.05, 0.5]
+    The default is auto where the price is known and small, which is SFace (docs/reproduction.md),
+    and off for others: with pixels most faces would be questions.
+
+    >>> [trust_radius(setting, "sface") for setting in ("off", "auto", 0.5, None)]
+    [None, 1.05, 0.5, 1.05]
+    >>> trust_radius(None, "pixels") is None
+    True
     """
+    if setting is None:
+        setting = "auto" if kind in TRUSTED_SCALES else "off"
     if isinstance(setting, str):
         return TRUST_RADII[kind] if setting == "auto" else None
     return setting
