@@ -246,7 +246,7 @@ def attack_everybody(job: TakeoverJob) -> list[TakeoverRow]:
         for victim in people
         if victim != attacker
         for radius in dict.fromkeys((None, known))
-        for row in attacks(trial, people, attacker, victim, radius)
+        for row in attacks(trial.with_radius(radius), people, attacker, victim, radius)
     ]
 
 

@@ -37,7 +37,7 @@ from onlooker.experiments.report.plots import GREY, STYLE
 from onlooker.experiments.report.section import DataTable, Section
 from onlooker.strangers.confirming import faces_to_confirm
 from onlooker.strangers.strangers import Strangers
-from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, TRUST_RADII, new_scale
+from onlooker.vision.scales import FACE_QUANTIZER, TRUST_RADII
 from onlooker.vision.types import Vector
 
 Policy = Literal["best", "newest", "random", "early", "cards"]
@@ -262,14 +262,12 @@ def trust_price(setup: Setup) -> tuple[Section, list[PriceRow]]:
     if radius is None:
         raise BadValue(f"no trust radius is known for {setup.finder.kind}; see `calibrate`")
     jobs, fixed = [], setup.fixed_cutoff
-    own = DEFAULT_SCALES[setup.finder.kind].cutoff
-    trusted = new_scale(setup.finder.kind, radius).cutoff if fixed == own else fixed
     rivals: tuple[Policy, ...] = ("newest", "random", "early")
     for trial in setup.trials(methods=("online",), cutoffs=(fixed,)):
         jobs.append(PriceJob(trial, None, 0))
         jobs += [PriceJob(trial, radius, most) for most in CONFIRMED]
         jobs += [PriceJob(trial, radius, most, rival) for rival in rivals for most in RIVALS_AT]
-        home = replace(trial, cutoff=trusted)
+        home = trial.with_radius(radius)
         jobs += [PriceJob(home, radius, most, "cards") for most in CONFIRMED]
         for factor in LOOSER:
             loose = replace(trial, cutoff=trial.cutoff / factor)
@@ -286,7 +284,7 @@ def trust_price(setup: Setup) -> tuple[Section, list[PriceRow]]:
     section = Section(
         "trust-price", "What the trust radius costs", paper, finding(rows, fixed),
         *price_table(compared), (price_figure(compared),), words=3,
-        caption=f"At the cutoff of a home: {trusted:g} with the radius (cards), {fixed:g} without",
+        caption="At the cutoff of a home, which is smaller with the radius (cards) than without",
         further=(looser,),
     )  # fmt: skip
     return section, rows

@@ -14,7 +14,7 @@ from onlooker.experiments.datasets.manifest import read_dataset
 from onlooker.experiments.paper.methods import METHODS, FaceNames
 from onlooker.experiments.paper.protocol import Found, Protocol, Step, plan
 from onlooker.vision.finder import FaceFinder
-from onlooker.vision.scales import DEFAULT_SCALES
+from onlooker.vision.scales import DEFAULT_SCALES, new_scale
 
 """The paper's heat parameter, and the one at which strangers' embeddings are as dissimilar."""
 
@@ -70,6 +70,12 @@ class Trial:
         """The kernel with the distance of the features."""
         bandwidth = self.bandwidth or DEFAULT_SCALES[self.finder.kind].bandwidth
         return HeatKernel(bandwidth, self.cutoff, self.finder.features.distance)
+
+    def with_radius(self, radius: float | None) -> "Trial":
+        """At the cutoff of a new home with that trust radius, unless another one was chosen."""
+        kind = self.finder.kind
+        chosen = self.bandwidth is not None or self.cutoff != DEFAULT_SCALES[kind].cutoff
+        return self if chosen else replace(self, cutoff=new_scale(kind, radius).cutoff)
 
 
 def run(trial: Trial) -> list[TrialRow]:
