@@ -88,11 +88,11 @@ def test_a_yes_confirms_the_learned_faces_that_were_shown_with_the_question(tmp_
         client = client_of(service, tmp_path / "other")
         teach(client, 1, "ana", [0])
         index = 0
-        while not (asked := [row for row in questions(client) if row["learned"]]):
+        while not (rows := [row for row in questions(client) if row["learned"]]):
             index += 1
             assert index < 60, "nothing was learned beyond half of the radius"
             show(service, 1, index, shift=index)
-        card = asked[0]
+        card = rows[0]
         assert card["candidate"] == "ana"
         before = client.get(f"{API}/people").json()[0]["labeled"]
         named = answered(

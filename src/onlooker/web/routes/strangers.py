@@ -47,8 +47,8 @@ def stranger_routes(service: Service) -> APIRouter:
         say who it is not, or set `ask`.
         """
         found = await call(lambda home: people.questions_later(home, limit))
-        asked = await run_in_threadpool(found)
-        return [StrangerRow.of(card, learned) for card, learned in asked]
+        questions_found = await run_in_threadpool(found)
+        return [StrangerRow.of(card, learned) for card, learned in questions_found]
 
     @routes.get(
         "/strangers/{card}/faces/{key}", response_class=Response, responses=png_or(404, 422)
