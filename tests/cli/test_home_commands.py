@@ -239,6 +239,33 @@ def test_a_stranger_is_asked_about_and_is_not_who_it_may_be(home, tmp_path):
     assert (again["card"], again["not_names"]) == (other, ["person0"])
 
 
+def test_learned_faces_are_listed_with_the_question_and_confirmed_with_the_name(tmp_path):
+    folder = tmp_path / "home"
+
+    def new_learner():
+        return OnlineHarmonicLearner(HeatKernel(0.4, 1e-4), features="test/8", trust_radius=1.0)
+
+    with Home(folder, new_learner=new_learner) as made:
+        made.teach(np.zeros(LENGTH, np.float32), "ana", picture=png(1))
+        with StrangerBook(made) as visitors:
+            for number, x in enumerate((0.4, 0.8, -0.8, 1.2)):
+                place = np.full(LENGTH, x / LENGTH**0.5, np.float32)
+                face = {"camera": "door", "frame": number, "picture": png(2 + number)}
+                answer = made.observe(place, **face)
+                if answer.label is None:
+                    visitors.observe(place, candidate=answer.candidate, **face)
+    (row,) = rows("strangers", "ask", "--home", folder, "--pictures", tmp_path / "faces")
+    assert row["question"] == "is this ana?"
+    (learned,) = row["learned"]  # the other one is near to the face that is asked about
+    assert [Path(file).name for file in row["files"]] == [
+        f"stranger-{row['card']}-1.png",
+        f"learned-{learned}.png",
+    ]
+    (named,) = rows("strangers", "name", row["card"], "ana", "--learned", learned, "--home", folder)
+    assert named == {"card": row["card"], "name": "ana", "taught": 2}
+    assert rows("people", "list", "--home", folder)[0]["labeled"] == 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -108,12 +108,22 @@ def test_a_question_shows_the_learned_faces_from_which_the_radius_leads_on_farth
     learn(book, 0.45), learn(book, [0, 0.97], picture=False)
     here, there = learn(book, [0, 0.95]), learn(book, [0.6, -0.6])
     learn(book, [0.05, 0.9])  # like one that is shown
+    learn(book, 0.95)  # like the face that is asked about
+    learn(book, 20.9)  # ben
     meet(book, 1.3)
     ((card, learned),) = book.questions()
     assert card.candidate == "ana"
     assert learned == (here, there)
     meet(book, 40)
     assert [found for _, found in book.questions()] == [learned, ()]
+
+
+def test_at_most_six_learned_faces_are_shown(book):
+    for axis in range(1, LENGTH):
+        learn(book, [*[0] * axis, 0.95])
+    meet(book, 1.3)
+    ((_, learned),) = book.questions()
+    assert len(learned) == 6 < LENGTH - 1
 
 
 def test_a_yes_confirms_the_learned_faces_and_undo_takes_that_back(book):

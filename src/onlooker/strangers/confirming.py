@@ -50,9 +50,7 @@ def faces_to_confirm(
     learned = [
         row
         for row, vertex in enumerate(ids)
-        if owners.get(vertex) == name
-        and known.names[row] is None
-        and (allowed is None or vertex in allowed)
+        if owners.get(vertex) == name and (allowed is None or vertex in allowed)
     ]
     labeled = [known.vectors[row] for row, each in enumerate(known.names) if each == name]
     chosen = most_different(
