@@ -44,6 +44,15 @@ def test_a_new_home_uses_sface_and_its_kernel():
 
 
 @pytest.mark.parametrize(
+    ("options", "radius"),
+    [({"cutoff": 1.9e-6}, 1.05), ({"cutoff": 1e-6}, 0.97), ({"bandwidth": 0.25}, 0.97)],
+)
+def test_auto_ends_sooner_where_links_reach_farther_than_is_safe(options, radius):
+    settings = load_settings({}, home="new", **options)
+    assert new_learner(settings, finder_from(settings)).trust_radius == radius
+
+
+@pytest.mark.parametrize(
     ("options", "cutoff"),
     [
         ({}, 9.5e-6 / 2),

@@ -37,7 +37,7 @@ from onlooker.recognition.enrolment import people_in
 from onlooker.video.image_files import SUFFIXES
 from onlooker.vision.calibration import CLIFF, Calibration, calibrate
 from onlooker.vision.finder import FaceFinder, kind_of
-from onlooker.vision.scales import TRUST_RADII
+from onlooker.vision.scales import Scale, auto_radius
 
 MAX_PICTURES = 5000
 """Pictures of strangers that are used, because all pairs of them are compared."""
@@ -260,7 +260,9 @@ def _separation(home: Path | None) -> Separation:
     if not learner.names:
         raise BadValue(f"nobody has a name in {home}; name somebody first, with `onlooker enroll`")
     with Console(stderr=True).status("comparing everybody"):
-        return separation(learner, most=TRUST_RADII[kind_of(learner.features)])
+        return separation(
+            learner, most=auto_radius(kind_of(learner.features), Scale.of(learner.kernel))
+        )
 
 
 def _print_separation(found: Separation, plot: Path) -> None:

@@ -119,7 +119,7 @@ def _refuse_mismatch(
                 f"{where} {name} {value:g}, {settings.origins[name]} says {settings[name]:g}; "
                 f"leave it out, or choose another --{key}"
             )
-    radius = trust_radius(settings["trust_radius"], finder.kind)
+    radius = trust_radius(settings["trust_radius"], finder.kind, Scale.of(learner.kernel))
     if settings.was_given("trust_radius") and radius != learner.trust_radius:
         own = "off" if learner.trust_radius is None else f"{learner.trust_radius:g}"
         origin, said = settings.origins["trust_radius"], settings["trust_radius"]
@@ -131,7 +131,7 @@ def _refuse_mismatch(
 
 def warn_of_chains(kind: FeatureKind, kernel: HeatKernel) -> None:
     """One line on stderr where the kernel in force is too near to the cliff, or beyond it."""
-    safe = safer_scale(kind, Scale(kernel.bandwidth, kernel.cutoff))
+    safe = safer_scale(kind, Scale.of(kernel))
     if safe is not None:
         print_problem(
             f"warning: with bandwidth {kernel.bandwidth:g} and cutoff {kernel.cutoff:g}, strangers "

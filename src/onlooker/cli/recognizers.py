@@ -14,7 +14,7 @@ from onlooker.home.reopen import is_home, learner_like
 from onlooker.recognition.enrolment import Enrolment, EnrolmentFace, people_in
 from onlooker.vision.finder import FaceFinder, face_distances, kind_of
 from onlooker.vision.models import SFACE_INT8, ModelError
-from onlooker.vision.scales import FACE_QUANTIZER, FeatureKind, new_scale, trust_radius
+from onlooker.vision.scales import FACE_QUANTIZER, FeatureKind, Scale, new_scale, trust_radius
 
 PeopleFaces = Mapping[str, Sequence[EnrolmentFace]]
 """The faces to teach, by name."""
@@ -73,19 +73,15 @@ def _stored_learner(settings: Settings) -> OnlineHarmonicLearner | None:
 
 def new_learner(settings: Settings, finder: FaceFinder) -> OnlineHarmonicLearner:
     """A learner that knows nobody."""
-    radius = trust_radius(settings["trust_radius"], finder.kind)
-    scale = new_scale(finder.kind, radius)
-    kernel = HeatKernel(
-        settings["bandwidth"] or scale.bandwidth,
-        settings["cutoff"] or scale.cutoff,
-        finder.features.distance,
-    )
+    scale = new_scale(finder.kind, trust_radius(settings["trust_radius"], finder.kind))
+    scale = Scale(settings["bandwidth"] or scale.bandwidth, settings["cutoff"] or scale.cutoff)
+    kernel = HeatKernel(*scale, finder.features.distance)
     return OnlineHarmonicLearner(
         kernel,
         max_vertices=settings["vertices"],
         quantizer=FACE_QUANTIZER,
         features=finder.features.tag,
-        trust_radius=radius,
+        trust_radius=trust_radius(settings["trust_radius"], finder.kind, scale),
     )
 
 

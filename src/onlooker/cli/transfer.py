@@ -14,12 +14,14 @@ from onlooker.cli.homes import (
 )
 from onlooker.cli.output import print_row
 from onlooker.cli.settings import load_settings
+from onlooker.core.learner import OnlineHarmonicLearner
 from onlooker.home import transfer
 from onlooker.home.backup import back_up, restore
 from onlooker.home.reopen import learner_like
 from onlooker.home.transfer import Export
 from onlooker.recognition.pipeline import deferred_signals
 from onlooker.vision.finder import face_distances, kind_of
+from onlooker.vision.scales import Scale
 from onlooker.vision.scales import trust_radius as radius_of
 from onlooker.web.backup_process import copy_in_process
 
@@ -79,8 +81,8 @@ def import_command(
     """
     chosen = load_settings(trust_radius=trust_radius)["trust_radius"]
 
-    def radius_for(features: str) -> float | None:
-        return radius_of(chosen, kind_of(features))
+    def radius_for(exported: OnlineHarmonicLearner) -> float | None:
+        return radius_of(chosen, kind_of(exported.features), Scale.of(exported.kernel))
 
     with deferred_signals():
         exported = transfer.import_into(

@@ -38,7 +38,13 @@ from onlooker.core.errors import BadValue
 from onlooker.core.files import read_toml
 from onlooker.core.similarity import HeatKernel
 from onlooker.vision.finder import FaceFinder
-from onlooker.vision.scales import DEFAULT_SCALES, FACE_QUANTIZER, FeatureKind, trust_radius
+from onlooker.vision.scales import (
+    DEFAULT_SCALES,
+    FACE_QUANTIZER,
+    FeatureKind,
+    Scale,
+    trust_radius,
+)
 
 """Bandwidth and cutoff that belong to the features, as for `watch` and `serve`."""
 
@@ -152,16 +158,15 @@ def config_of(table: Mapping[str, Any], base: Path) -> Config:
         shared.features or ("pixels" if shared.detector == "haar" else "sface"),
         shared.model,
     )
-    bandwidth, cutoff = DEFAULT_SCALES[finder.kind]
-    radius = shared.trust_radius
+    default, radius = DEFAULT_SCALES[finder.kind], shared.trust_radius
+    scale = Scale(shared.bandwidth or default.bandwidth, shared.cutoff or default.cutoff)
     return Config(
         base / file.folder,
         sites,
         finder,
-        shared.bandwidth or bandwidth,
-        shared.cutoff or cutoff,
+        *scale,
         shared.vertices or 500,
-        trust_radius("off" if radius is None else radius, finder.kind),
+        trust_radius("off" if radius is None else radius, finder.kind, scale),
         file.site_cpus,
         file.camera_cpus,
         None if file.people is None else base / file.people,

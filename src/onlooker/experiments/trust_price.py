@@ -37,7 +37,7 @@ from onlooker.experiments.report.plots import GREY, STYLE
 from onlooker.experiments.report.section import DataTable, Section
 from onlooker.strangers.confirming import faces_to_confirm
 from onlooker.strangers.strangers import Strangers
-from onlooker.vision.scales import FACE_QUANTIZER, TRUST_RADII
+from onlooker.vision.scales import FACE_QUANTIZER, TRUST_RADII, Scale, auto_radius
 from onlooker.vision.types import Vector
 
 Policy = Literal["best", "newest", "random", "early", "cards"]
@@ -271,7 +271,8 @@ def trust_price(setup: Setup) -> tuple[Section, list[PriceRow]]:
         jobs += [PriceJob(home, radius, most, "cards") for most in CONFIRMED]
         for factor in LOOSER:
             loose = replace(trial, cutoff=trial.cutoff / factor)
-            jobs += [PriceJob(loose, None, 0), PriceJob(loose, radius, LOOSER_AT)]
+            guard = auto_radius(setup.finder.kind, Scale.of(loose.kernel))
+            jobs += [PriceJob(loose, None, 0), PriceJob(loose, guard, LOOSER_AT)]
     found = spread(price_of, jobs, what="trust radius", cost=lambda job: -job.trial.cutoff)
     rows = [row for some in found for row in some]
     compared = [row for row in rows if row.cutoff == fixed or row.policy == "cards"]

@@ -98,17 +98,17 @@ def import_into(
     path: str | PathLike[str],
     distances: Iterable[Distance] = DISTANCES,
     *,
-    trust_radius: Callable[[str], float | None] | None = None,
+    trust_radius: Callable[[OnlineHarmonicLearner], float | None] | None = None,
 ) -> Export:
     """Merge an export into a home; where there is no home, make one of it.
 
     Other features, or another kernel, are refused: their vectors mean something else. trust_radius
-    gives that of a new home, from its features; without it, it is that of the export.
+    gives that of a new home, from what was exported; without it, it is that of the export.
     """
     exported, target = read(path, distances), Path(folder)
     if trust_radius is not None:
         learner = exported.learner
-        empty = learner.empty_copy(trust_radius=trust_radius(learner.features))
+        empty = learner.empty_copy(trust_radius=trust_radius(learner))
         exported = Export(empty.restored(learner.state()), exported.pictures)
     if is_home(target):
         with reopen(target, distances) as home:

@@ -4,10 +4,11 @@ Every command takes them from here. A module of its own, because the command lin
 OpenCV is needed.
 """
 
-from math import log, sqrt
+from math import floor, log, sqrt
 from typing import Literal, NamedTuple
 
 from onlooker.core.quantizer import ClosestSafePair, Quantizer
+from onlooker.core.similarity import HeatKernel
 from onlooker.vision.calibration import MARGIN, SAFE
 
 FeatureKind = Literal["sface", "hog", "pixels", "embedding"]
@@ -24,6 +25,11 @@ class Scale(NamedTuple):
 
     bandwidth: float
     cutoff: float
+
+    @classmethod
+    def of(cls, kernel: HeatKernel) -> "Scale":
+        """That of a kernel."""
+        return cls(kernel.bandwidth, kernel.cutoff)
 
     @property
     def reach(self) -> float:
@@ -67,11 +73,14 @@ chosen by what it costs.
 """
 
 
-def trust_radius(setting: str | float | None, kind: FeatureKind) -> float | None:
+def trust_radius(
+    setting: str | float | None, kind: FeatureKind, scale: Scale | None = None
+) -> float | None:
     """The radius that a setting asks for: off, auto, a number, or None for the default.
 
     The default is auto where the price is known and small, which is SFace (docs/reproduction.md),
-    and off for others: with pixels most faces would be questions.
+    and off for others: with pixels most faces would be questions. scale: what faces are compared
+    by, if it is not the default.
 
     >>> [trust_radius(setting, "sface") for setting in ("off", "auto", 0.5, None)]
     [None, 1.05, 0.5, 1.05]
@@ -81,8 +90,26 @@ def trust_radius(setting: str | float | None, kind: FeatureKind) -> float | None
     if setting is None:
         setting = "auto" if kind in TRUSTED_SCALES else "off"
     if isinstance(setting, str):
-        return TRUST_RADII[kind] if setting == "auto" else None
+        return auto_radius(kind, scale) if setting == "auto" else None
     return setting
+
+
+def auto_radius(kind: FeatureKind, scale: Scale | None = None) -> float | None:
+    """What `auto` means: TRUST_RADII, or less where links reach farther than is safe.
+
+    There nothing else stops a stranger who is near to a label, so the radius ends where links would
+    have to end (SAFE times the cliff's cutoff). A default that is beyond already stays as it is.
+
+    >>> [auto_radius("sface", Scale(0.19, cutoff)) for cutoff in (9.5e-6, 1.9e-6, 9.5e-7, 1.9e-7)]
+    [1.05, 1.05, 0.97, 0.97]
+    """
+    cliff = CLIFFS.get(kind)
+    if scale is None or cliff is None:
+        return TRUST_RADII[kind]
+    safe = cliff.times(SAFE).reach
+    if scale.reach <= max(safe, DEFAULT_SCALES[kind].reach) * (1 + 1e-9):
+        return TRUST_RADII[kind]
+    return floor(100 * safe) / 100
 
 
 def new_scale(kind: FeatureKind, radius: float | None) -> Scale:

@@ -19,7 +19,7 @@ from onlooker.home.events import Event
 from onlooker.home.home import Home
 from onlooker.home.separation import separation
 from onlooker.vision.finder import kind_of
-from onlooker.vision.scales import TRUST_RADII
+from onlooker.vision.scales import Scale, auto_radius
 from onlooker.web.people import id_of
 from onlooker.web.responses import problems
 from onlooker.web.schemas import AuditReport, AuditRow, NamedTwiceRow, PersonAuditRow, SeparationRow
@@ -147,7 +147,9 @@ def audit_routes(service: Service) -> APIRouter:
 
 def _separation(copy: HomeCopy) -> SeparationRow:
     learner = copy.learner()
-    found = separation(learner, most=TRUST_RADII[kind_of(learner.features)])
+    found = separation(
+        learner, most=auto_radius(kind_of(learner.features), Scale.of(learner.kernel))
+    )
     return SeparationRow.model_validate(found)
 
 
