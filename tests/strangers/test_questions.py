@@ -15,7 +15,7 @@ from onlooker.core.errors import LabelConflict, NotFound
 from onlooker.home.database import SCHEMA_CHANGES, VERSION
 from onlooker.home.events import digest
 from onlooker.home.people import merge, rename
-from onlooker.home.retention import DAY, RetentionPolicy
+from onlooker.home.retention import DAY, HOUR, RetentionPolicy
 from onlooker.strangers.book import StrangerBook
 from onlooker.strangers.cards import RECENT, Card, SeenAt, merged_cards
 
@@ -366,6 +366,29 @@ def test_faces_of_who_was_ignored_long_ago_leave_the_home(tmp_path):
         clock.now += 11 * DAY
         assert book.expire() == 1
         assert len(home.vertices().negatives) == 1
+
+
+def test_a_question_waits_three_days_for_its_answer_and_a_stranger_eight_hours(tmp_path):
+    clock = Clock()
+    options = {"new_learner": new_learner, "clock": clock}
+    with (
+        opened(tmp_path / "home", **options) as home,
+        StrangerBook(home, clock=clock) as book,
+    ):
+        home.teach(at(0), "ana")
+        for x in (0.4, 0.8):
+            home.observe(at(x), camera="door", frame=0)
+        maybe, other, skipped = meet(book, 1.3), meet(book, 40), meet(book, -1.3)
+        book.set_ask(skipped, False)
+        clock.now += 9 * HOUR
+        assert book.expire() == 2
+        assert [card.number for card, _ in book.questions()] == [maybe]
+        assert other not in {card.number for card in book.cards()}
+        clock.now += 62 * HOUR
+        assert book.expire() == 0
+        clock.now += 2 * HOUR
+        assert book.expire() == 1
+        assert book.cards() == []
 
 
 # ---- names that change

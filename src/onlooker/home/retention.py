@@ -30,6 +30,8 @@ class RetentionPolicy:
     """A larger event log reaches back less far, but always to the newest two snapshots."""
     sighting_days: float = 30
     stranger_hours: float = 8
+    question_hours: float = 72
+    """Of a stranger who may be somebody known: long enough to be asked about."""
     retry_seconds: float = 10
     """How long a home that could not write waits before it tries again."""
     ballast_megabytes: float = 64

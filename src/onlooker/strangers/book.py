@@ -547,6 +547,7 @@ class StrangerBook:
 
         Hidden strangers are stored, without pictures, as long as sightings: whoever comes once a
         day should not have to be ignored once a day. Then their faces are taken out of the home.
+        Who may be somebody known is stored for some days, so that there is time to answer.
         """
         now, retention = self._clock() if now is None else now, self.home.retention
         before = self.strangers.changes
@@ -555,8 +556,12 @@ class StrangerBook:
         anchors = self._nobody_by_card()
 
         def delete() -> int:
-            horizon = now - retention.sighting_days * DAY
-            count = self.strangers.expire(stranger_horizon, hidden_before=horizon, now=now)
+            count = self.strangers.expire(
+                stranger_horizon,
+                hidden_before=now - retention.sighting_days * DAY,
+                questions_before=now - retention.question_hours * HOUR,
+                now=now,
+            )
             gone = anchors.keys() - {card.number for card in self.cards(hidden=True)}
             for number in gone:
                 self._take_back(anchors[number], None)

@@ -238,15 +238,30 @@ class Strangers:
         del self._cards[number]
         self.changes += 1
 
-    def expire(self, before: float, *, hidden_before: float | None = None, now: float = inf) -> int:
+    def expire(
+        self,
+        before: float,
+        *,
+        hidden_before: float | None = None,
+        questions_before: float | None = None,
+        now: float = inf,
+    ) -> int:
         """Delete all vectors and pictures last seen before a time: how many cards went with them.
 
-        hidden_before is the time for hidden cards. What was seen after now was seen by a clock
-        that has been set back since, and counts as seen now.
+        hidden_before is the time for hidden cards, questions_before for those of which a person is
+        asked whether they are somebody known. What was seen after now was seen by a clock that has
+        been set back since, and counts as seen now.
         """
         cards, places = len(self._cards), self._groups.places
         hidden = before if hidden_before is None else hidden_before
-        limits = {n: hidden if card.hidden else before for n, card in self._cards.items()}
+        questions = before if questions_before is None else questions_before
+
+        def limit(card: Card) -> float:
+            if card.hidden:
+                return hidden
+            return questions if card.ask and card.candidate is not None else before
+
+        limits = {number: limit(card) for number, card in self._cards.items()}
         for vertex, place in places.items():
             self.changes += place.time > now
             places[vertex] = place._replace(time=min(place.time, now))

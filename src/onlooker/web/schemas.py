@@ -616,6 +616,7 @@ class RetentionRow(Schema):
     """How long data is stored."""
 
     stranger_hours: float
+    question_hours: float
     sighting_days: float
     undo_days: float
 

@@ -27,7 +27,12 @@ def test_health_tells_what_it_costs(client, service):
     assert report["memory"] > 10_000_000
     assert report["disk"]["home"] > 10_000
     assert report["disk"]["free"] > 0
-    assert report["retention"] == {"stranger_hours": 8.0, "sighting_days": 30.0, "undo_days": 7.0}
+    assert report["retention"] == {
+        "stranger_hours": 8.0,
+        "question_hours": 72.0,
+        "sighting_days": 30.0,
+        "undo_days": 7.0,
+    }
     assert set(report["versions"]) == {"onlooker", "python", "numpy", "opencv", "sqlite"}
     assert report["queue"] >= 0
     assert report["uptime"] > 0

@@ -105,6 +105,7 @@ def _health_report(service: Service) -> HealthReport:
         disk=_disk_use(home.folder),
         retention=RetentionRow(
             stranger_hours=home.retention.stranger_hours,
+            question_hours=home.retention.question_hours,
             sighting_days=home.retention.sighting_days,
             undo_days=home.retention.undo_days,
         ),

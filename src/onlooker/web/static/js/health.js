@@ -122,6 +122,7 @@ function groups(health) {
     ]),
     group(T.retention, [
       [T.stranger, hours(retention.stranger_hours)],
+      [T.question, hours(retention.question_hours)],
       [T.sighting, hours(24 * retention.sighting_days)],
       [T.undo, hours(24 * retention.undo_days)],
     ]),

@@ -618,7 +618,7 @@ export const texts = {
     trust: "Namen werden weitergegeben", trustOff: "so weit ähnliche Gesichter führen", trustRadius: (radius) => `bis ${comma(radius)} von einem benannten Gesicht`,
     queue: "Wartende Aufgaben", sequence: "Neuestes Ereignis", oldest: "Ältestes Ereignis, zu dem Rückgängig reicht",
     machine: "Dieses Gerät", memory: "Speicher", disk: "Home-Ordner auf der Platte", free: "Frei auf der Platte", uptime: "Läuft seit",
-    retention: "Aufbewahrung", stranger: "Unbekannte", sighting: "Sichtungen", undo: "Rückgängig",
+    retention: "Aufbewahrung", stranger: "Unbekannte", question: "Unbekannte, die jemand Bekanntes sein könnten", sighting: "Sichtungen", undo: "Rückgängig",
     versions: "Versionen", page: "Diese Seite",
     latency: "Browserkamera bis Rahmen, Median", latency95: "Browserkamera bis Rahmen, 95. Perzentil", pageFrames: "Gesendete Bilder",
     none: "–", readOnly: "Kann nicht schreiben",

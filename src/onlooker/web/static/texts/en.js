@@ -459,7 +459,7 @@ export const texts = {
     trust: "Names are carried", trustOff: "as far as similar faces lead", trustRadius: (radius) => `up to ${radius} from a labeled face`,
     queue: "Tasks waiting", sequence: "Newest event", oldest: "Oldest event that undo can return to",
     machine: "This machine", memory: "Memory", disk: "Home folder on disk", free: "Free disk", uptime: "Running for",
-    retention: "Retention", stranger: "Strangers", sighting: "Sightings", undo: "Undo",
+    retention: "Retention", stranger: "Strangers", question: "Strangers who may be somebody known", sighting: "Sightings", undo: "Undo",
     versions: "Versions", page: "This page",
     latency: "Browser camera to box, median", latency95: "Browser camera to box, 95th percentile", pageFrames: "Frames sent",
     none: "–", readOnly: "Cannot write",
