@@ -70,6 +70,18 @@ def test_watch_names_faces_and_stores_what_it_learned(pictures, tmp_path):
         assert home.vertices().names.count(None) > 0
 
 
+def test_who_may_be_somebody_known_is_told_at_the_end_with_the_command_that_asks(pictures):
+    arguments = ("watch", pictures / "frames", "--people", pictures / "people", "--home")
+    words = "strangers who may be somebody known:"
+    assert words not in onlooker(*arguments, "h").stderr
+    result = onlooker(*arguments, "strict", "--trust-radius", "0")
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith(words)]
+    assert "ana" in line
+    assert "ben" in line
+    command = line.partition("onlooker ")[2].split()
+    assert rows(onlooker(*command))[0]["question"] in ("is this ana?", "is this ben?")
+
+
 def test_a_home_of_watch_is_a_home_for_every_other_command(pictures):
     arguments = ("watch", f"door={pictures / 'frames'}", "--people", pictures / "people")
     learned = named(rows(onlooker(*arguments, "--home", "h")))

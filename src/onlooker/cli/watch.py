@@ -6,6 +6,7 @@ frame, so that Ctrl-C, an error or a power failure at any moment loses nothing.
 
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -183,7 +184,22 @@ def _learn(
             summary = run(frames, recognizer, sinks, progress=after_each_frame)
         print_problems([*home.problems, *book.problems])
         _print_summary(summary, home.learner, f"stored in {chosen['home']}", frames.counts)
+        _print_questions(book, chosen["home"])
     return summary
+
+
+def _print_questions(book: StrangerBook, home: str) -> None:
+    """Who may be somebody known: without an answer they stay strangers."""
+    waiting = Counter(
+        card.candidate for card in book.strangers.questions() if card.candidate is not None
+    )
+    if waiting:
+        names = ", ".join(f"{one_line(name)} {count}" for name, count in waiting.most_common(5))
+        print(
+            f"strangers who may be somebody known: {names}; they are far from every labeled face, "
+            f"so a person is asked: onlooker strangers ask --pictures faces/ --home {home}",
+            file=sys.stderr,
+        )
 
 
 def _name_only(
