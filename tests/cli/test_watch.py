@@ -75,10 +75,10 @@ def test_who_may_be_somebody_known_is_told_at_the_end_with_the_command_that_asks
     words = "strangers who may be somebody known:"
     assert words not in onlooker(*arguments, "h").stderr
     result = onlooker(*arguments, "strict", "--trust-radius", "0")
-    (line,) = [line for line in result.stderr.splitlines() if line.startswith(words)]
-    assert "ana" in line
-    assert "ben" in line
-    command = line.partition("onlooker ")[2].split()
+    (hint,) = [row for row in result.stderr.splitlines() if row.startswith(words)]
+    assert "ana" in hint
+    assert "ben" in hint
+    command = hint.partition("onlooker ")[2].split()
     assert rows(onlooker(*command))[0]["question"] in ("is this ana?", "is this ben?")
 
 
