@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from itertools import islice
 
 import cv2
@@ -21,6 +22,8 @@ from onlooker.experiments.datasets.manifest import MANIFEST, read_dataset
 from onlooker.simulation.scenarios import scenario, write_video
 
 MAIN = (sys.executable, "-c", "from onlooker.cli import main; main()")
+AGAIN = 5.0
+"""Seconds after which a signal is sent again, as a person presses Ctrl-C again."""
 COMMANDS = (
     "dataset",
     "dataset simulate",
@@ -156,14 +159,19 @@ def at_a_terminal(*arguments, typed, colour="truecolor"):
         env=environment,
     )
     os.close(inner)
-    shown, answers = b"", list(typed)
-    while select.select([outer], [], [], DEADLINE)[0]:
+    shown, answers, until = b"", list(typed), time.monotonic() + DEADLINE
+    while time.monotonic() < until:
+        if not select.select([outer], [], [], AGAIN)[0]:
+            if not answers and None in typed:  # it came just before the process began to wait
+                process.send_signal(signal.SIGTERM)
+            continue
         try:
             new = os.read(outer, 4096)
         except OSError:  # Linux: nobody is at the other end any more
             break
         if not new:
             break
+        until = time.monotonic() + DEADLINE
         shown += new
         if shown.count(b"to stop) ") > len(typed) - len(answers):
             answer = answers.pop(0) if answers else "q"
